@@ -1,0 +1,111 @@
+/**
+ * The port that a broker adapter implements. The domain (classify, selection, plan, retention) sees brokers only
+ * through this file. Nothing here retries by itself: the caller's journal decides what is done again.
+ */
+import type { Source } from './catalog.ts';
+import type { Letter, PlanId, SequenceNumber } from './letter.ts';
+
+/** A message exactly as it is encoded on the wire. Opaque to the domain. */
+export type EncodedMessage = Buffer & { readonly encoded?: never };
+
+/** A letter together with its encoded message. `message` is absent when it was read without body. */
+export interface ReadLetter {
+  readonly letter: Letter;
+  readonly message: EncodedMessage;
+}
+
+/** The broker's handle on one locked message. */
+export type LockToken = string & { readonly lockToken?: never };
+
+/** A letter that is locked by us. */
+export interface LockedLetter extends ReadLetter {
+  readonly lock: LockToken;
+  /** When the lock ends, ms since 1970, by the broker's clock as it told it. */
+  readonly lockedUntil: number;
+}
+
+/** What became of an attempt to lock held letters by number. Every number asked for is in exactly one list. */
+export interface Taken {
+  readonly locked: readonly LockedLetter[];
+  /** Not in the dead-letter queue any more. */
+  readonly absent: readonly SequenceNumber[];
+  /** Held, but locked by somebody else right now. */
+  readonly busy: readonly SequenceNumber[];
+  /** There, but active: not held yet, so it cannot be taken by number. */
+  readonly active: readonly SequenceNumber[];
+}
+
+/** Result of settling by lock token: `lost` means the lock had ended and nothing was changed by this call. */
+export type Settled = 'settled' | 'lost';
+
+/** What the broker said to a send. `unknown`: it may or may not have the messages. */
+export type SendOutcome =
+  | { readonly kind: 'accepted' }
+  /** Refused because of the message (size, session, format): sending it again is refused again. */
+  | { readonly kind: 'refused-message'; readonly code: string; readonly description: string }
+  /** Refused because of the target (missing, disabled, full, no right): every message would be. */
+  | { readonly kind: 'refused-target'; readonly code: string; readonly description: string }
+  /** Refused for now (throttled): try again later, slower. */
+  | { readonly kind: 'refused-busy'; readonly code: string; readonly description: string }
+  | { readonly kind: 'unknown'; readonly description: string };
+
+/** What a replay changes on a message; everything else goes back as it came. */
+export interface ResendChange {
+  readonly replayCount: number;
+  /** ms since 1970; written in unix seconds. */
+  readonly replayedAt: number;
+  readonly planId: PlanId;
+  readonly replayOf: SequenceNumber;
+  /** Subscription name, only for a message sent to a topic. */
+  readonly replayFor?: string;
+  readonly bypass: boolean;
+  /** A new message id; the old one is kept in `x-original-message-id`. */
+  readonly newMessageId?: string;
+}
+
+/** The dead-letter queue of one source, open. Close it when done; a lock outlives the link it was made on. */
+export interface DeadLetterQueue {
+  /**
+   * Letters from number `from` upwards, in ascending order, without locking or changing anything.
+   * May return fewer than `max` though more are there; only an empty answer means the end.
+   */
+  peek(from: SequenceNumber, max: number): Promise<ReadLetter[]>;
+  /** The letter with exactly this number, or `undefined`. Changes nothing. */
+  peekOne(number: SequenceNumber): Promise<ReadLetter | undefined>;
+  /** Numbers and states from `from` upwards without bodies, for finding what is there. Changes nothing. */
+  scan(from: SequenceNumber, max: number): Promise<Pick<Letter, 'sequenceNumber' | 'state'>[]>;
+  /** Locks up to `max` active letters, waiting at most `waitMs` for the first. */
+  receive(max: number, waitMs: number): Promise<LockedLetter[]>;
+  /** Sets locked letters aside in the dead-letter queue: delivered to nobody, taken by number. Same order as `locks`. */
+  hold(locks: readonly LockToken[]): Promise<Settled[]>;
+  /** Locks held letters by number. */
+  take(numbers: readonly SequenceNumber[]): Promise<Taken>;
+  /** Removes locked letters for good. Same order as `locks`. */
+  complete(locks: readonly LockToken[]): Promise<Settled[]>;
+  /** Gives locks back: a held letter stays held, an active one becomes available. Same order as `locks`. */
+  release(locks: readonly LockToken[]): Promise<Settled[]>;
+  close(): Promise<void>;
+}
+
+/** A queue or topic that letters are sent back to. */
+export interface ReplayTarget {
+  /** Largest transfer the broker accepts, in bytes. */
+  readonly maxBytes: number;
+  /** Bytes that `messages` need in one transfer. */
+  batchBytes(messages: readonly EncodedMessage[]): number;
+  /** Sends all or none, once, and waits for the broker's word at most `timeoutMs`. Never throws for a refusal. */
+  send(messages: readonly EncodedMessage[], timeoutMs: number): Promise<SendOutcome>;
+  close(): Promise<void>;
+}
+
+/** A broker. One instance serves all sources; connections are shared and reopened as needed. */
+export interface Broker {
+  open(source: Source): Promise<DeadLetterQueue>;
+  /** Opens a target beside `source`, in the same namespace. Throws `DLO_TARGET_…` when it cannot be reached. */
+  openTarget(source: Source, entity: string): Promise<ReplayTarget>;
+  /** The message to send in place of `letter`. Throws `DLO_NOT_RESENDABLE` when it cannot be done exactly. */
+  reset(message: EncodedMessage, change: ResendChange): EncodedMessage;
+  /** The body's bytes for showing, section by section. */
+  bodyOf(message: EncodedMessage): Buffer[];
+  close(): Promise<void>;
+}

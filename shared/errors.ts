@@ -1,0 +1,139 @@
+/** Every error of the office in one table: a stable code, the HTTP status it answers with, and what to do. */
+
+interface ErrorEntry {
+  readonly status: number;
+  /** Short, the same for every occurrence (`title` of the problem details). */
+  readonly title: string;
+  /** What the reader can do about it. */
+  readonly action: string;
+}
+
+/** The table. Codes are never renamed or reused: clients and runbooks hold on to them. */
+export const ERRORS = {
+  DLO_BAD_REQUEST: {
+    status: 400,
+    title: 'The request is not valid',
+    action: 'Correct the fields named in `errors` and send the request again.',
+  },
+  DLO_BAD_JSON: { status: 400, title: 'The body is not JSON', action: 'Send a JSON object as UTF-8.' },
+  DLO_BODY_TOO_LARGE: { status: 413, title: 'The body is too large', action: 'Send at most 256 KiB.' },
+  DLO_OPERATOR_MISSING: {
+    status: 400,
+    title: 'The caller is not named',
+    action: 'Send the header `x-operator` with your name, at most 100 printable characters; it goes into the audit.',
+  },
+  DLO_SOURCE_UNKNOWN: {
+    status: 404,
+    title: 'There is no such source',
+    action: 'Use a name that GET /sources lists; sources are declared in catalog.json.',
+  },
+  DLO_LETTER_UNKNOWN: {
+    status: 404,
+    title: 'There is no such letter',
+    action: 'Use a sequence number that GET /sources/{source}/letters lists, or collect first.',
+  },
+  DLO_PLAN_UNKNOWN: { status: 404, title: 'There is no such plan', action: 'Use an id that GET /plans lists.' },
+  DLO_BODY_GONE: {
+    status: 410,
+    title: 'The message is not in the dead-letter queue any more',
+    action: 'Bodies are not stored; the record tells what became of the letter.',
+  },
+  DLO_PLAN_STATE: {
+    status: 409,
+    title: 'The plan is not in a state for this',
+    action: 'GET the plan to see its state; a plan runs at most once, so make a new one for another run.',
+  },
+  DLO_PLAN_BLOCKED: {
+    status: 409,
+    title: 'The plan has findings that block it',
+    action: 'Do what each finding with level `block` says, then make a new plan.',
+  },
+  DLO_PLAN_EXPIRED: {
+    status: 409,
+    title: 'The plan is too old to run',
+    action: 'Make a new plan; what it would send may have changed.',
+  },
+  DLO_WRONG_ACTION: {
+    status: 409,
+    title: 'The plan has another action',
+    action: 'Run a replay plan with POST /plans/{id}/run, a discard plan with POST /plans/{id}/discard.',
+  },
+  DLO_CONFIRM_MISMATCH: {
+    status: 409,
+    title: 'The confirmation does not match the plan',
+    action: 'Repeat the number of letters of the plan in `confirm`.',
+  },
+  DLO_SOURCE_BUSY: {
+    status: 409,
+    title: 'Another run holds the source',
+    action: 'Wait until it ends, or pause it.',
+  },
+  DLO_CONTENDED: {
+    status: 409,
+    title: 'Somebody else changed this at the same time',
+    action: 'Read it again and repeat the call.',
+  },
+  DLO_NOT_RESENDABLE: {
+    status: 409,
+    title: 'The message cannot be sent back exactly as it came',
+    action: 'Send it back by hand, or discard it.',
+  },
+  DLO_TARGET_UNAVAILABLE: {
+    status: 409,
+    title: 'The target of the replay cannot be reached',
+    action: 'Check that the entity exists, is enabled, and that the office may send to it.',
+  },
+  DLO_BROKER_UNAVAILABLE: {
+    status: 503,
+    title: 'The broker does not answer',
+    action: 'Nothing was lost. Try again; GET /health tells more.',
+  },
+  DLO_STORE_UNAVAILABLE: {
+    status: 503,
+    title: 'The store does not answer',
+    action: 'Nothing was lost. Try again; GET /health tells more.',
+  },
+  DLO_CATALOG_INVALID: {
+    status: 503,
+    title: 'The catalog or the settings are not valid',
+    action: 'Correct what the detail names and restart the office.',
+  },
+  DLO_INTERNAL: {
+    status: 500,
+    title: 'Something unexpected happened',
+    action: 'Look up the request id in the log and report it.',
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+/** A code of the error table. */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error of the office. `message` says what happened this time; the table says what to do. */
+export class OfficeError extends Error {
+  override readonly name = 'OfficeError';
+  readonly code: ErrorCode;
+  /** Facts for the caller, shown beside the message. No personal data. */
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.data = options.data ?? {};
+  }
+}
+
+/** Whether `error` is an {@link OfficeError}, of one of `codes` if given. */
+export function isOfficeError(error: unknown, ...codes: ErrorCode[]): error is OfficeError {
+  return error instanceof OfficeError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** The text of anything thrown, its causes included, at most `max` characters. */
+export function errorText(error: unknown, max = 1000): string {
+  const parts: string[] = [];
+  let current: unknown = error;
+  for (let depth = 0; current !== undefined && depth < 5; depth++) {
+    parts.push(current instanceof Error ? current.message || current.name : String(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return parts.join(': ').slice(0, max);
+}
