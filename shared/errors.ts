@@ -93,6 +93,11 @@ export const ERRORS = {
     title: 'The store does not answer',
     action: 'Nothing was lost. Try again; GET /health tells more.',
   },
+  DLO_RECORD_UNREADABLE: {
+    status: 409,
+    title: 'A stored record cannot be read',
+    action: 'Somebody wrote to the table by other means. Repair or remove the row that the detail names.',
+  },
   DLO_CATALOG_INVALID: {
     status: 503,
     title: 'The catalog or the settings are not valid',

@@ -111,17 +111,22 @@ function widthOf(code: number): number {
 /** Cuts an encoded message into its sections, in wire order. Throws {@link AmqpFormatError} for anything else. */
 export function sectionsOf(message: Buffer): Section[] {
   const sections: Section[] = [];
-  let at = 0;
-  while (at < message.length) {
-    if (byteAt(message, at) !== 0x00) throw new AmqpFormatError(`no section starts at byte ${at}`);
-    const body = valueEnd(message, at + 1);
-    const descriptor = readValue(message, at + 1);
-    const code = sectionCode(descriptor);
-    const end = valueEnd(message, body);
-    sections.push({ code, start: at, body, end });
-    at = end;
+  for (let at = 0; at < message.length; ) {
+    const section = sectionAt(message, at);
+    sections.push(section);
+    at = section.end;
   }
   return sections;
+}
+
+/** The section that starts at `at`. Throws {@link AmqpFormatError} when none does. */
+export function sectionAt(message: Buffer, at: number): Section {
+  if (byteAt(message, at) !== 0x00) throw new AmqpFormatError(`no section starts at byte ${at}`);
+  // Every peer writes the descriptor as a one-byte ulong; other forms are legal and take the longer way.
+  const short = message[at + 1] === 0x53;
+  const body = short ? at + 3 : valueEnd(message, at + 1);
+  const code = short ? knownSection(byteAt(message, at + 2)) : sectionCode(readValue(message, at + 1));
+  return { code, start: at, body, end: valueEnd(message, body) };
 }
 
 const SYMBOLIC_SECTIONS: Record<string, number> = {
@@ -143,8 +148,13 @@ function sectionCode(descriptor: AmqpValue): number {
       : descriptor.type === 'symbol'
         ? SYMBOLIC_SECTIONS[descriptor.value]
         : undefined;
-  if (code === undefined || code < SECTION.header || code > SECTION.footer) {
-    throw new AmqpFormatError(`descriptor ${String(descriptor.value)} is not a message section`);
+  if (code === undefined) throw new AmqpFormatError('a descriptor does not name a message section');
+  return knownSection(code);
+}
+
+function knownSection(code: number): number {
+  if (code < SECTION.header || code > SECTION.footer) {
+    throw new AmqpFormatError(`descriptor 0x${code.toString(16)} is not a message section`);
   }
   return code;
 }
@@ -327,6 +337,8 @@ function itemSlices(bytes: Buffer, small: boolean, at: number): Buffer[] {
     slices.push(bytes.subarray(next, itemEnd));
     next = itemEnd;
   }
+  // Bytes behind the last item would be lost when the container is written again.
+  if (next !== end) throw new AmqpFormatError('a list or map is longer than its items');
   return slices;
 }
 

@@ -1,0 +1,191 @@
+/**
+ * Configuration in the format of Microsoft's Service Bus emulator (its `Config.json`), so that one file serves both.
+ * Everything is validated; what this broker cannot do yet is refused by name when it starts.
+ */
+import { z } from 'zod';
+import type { EntitySettings } from './entity.ts';
+
+/** A queue or subscription and how it behaves. */
+export interface EntityConfig {
+  readonly name: string;
+  readonly settings: EntitySettings;
+}
+
+/** A topic. `defaultTimeToLive` in milliseconds. */
+export interface TopicConfig {
+  readonly name: string;
+  readonly defaultTimeToLive: number;
+  readonly subscriptions: readonly EntityConfig[];
+}
+
+/** A validated configuration. */
+export interface EmulatorConfig {
+  readonly queues: readonly EntityConfig[];
+  readonly topics: readonly TopicConfig[];
+  /** Settings this broker does not support, each as a sentence with its path. */
+  readonly unsupported: readonly string[];
+}
+
+const DURATION = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+
+/** Milliseconds of an ISO-8601 duration in days, hours, minutes and seconds; `undefined` when it is none. */
+export function durationMs(text: string): number | undefined {
+  const match = DURATION.exec(text);
+  if (!match || /[PT]$/.test(text)) return undefined;
+  const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  return Math.round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000);
+}
+
+const duration = z.string().transform((text, context) => {
+  const ms = durationMs(text);
+  if (ms !== undefined && ms > 0) return ms;
+  context.addIssue(`'${text}' is not a positive ISO-8601 duration such as PT1M`);
+  return z.NEVER;
+});
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._\-/]*[A-Za-z0-9])?$/, 'must start and end with a letter or digit')
+  .max(260);
+const forward = z.string().nullish();
+
+// The emulator's own default time to live; the other defaults are those of the service.
+const timeToLive = duration.default(3_600_000);
+
+// Accepted and without effect here: sizes, display data, and settings of tools.
+const WITHOUT_EFFECT = {
+  MaxSizeInMegabytes: z.number().optional(),
+  DuplicateDetectionHistoryTimeWindow: duration.optional(),
+  EnableBatchedOperations: z.boolean().optional(),
+  UserMetadata: z.string().optional(),
+};
+const SHARED = {
+  DefaultMessageTimeToLive: timeToLive,
+  RequiresDuplicateDetection: z.boolean().default(false),
+  EnablePartitioning: z.boolean().default(false),
+  ...WITHOUT_EFFECT,
+};
+const entityProperties = z.strictObject({
+  ...SHARED,
+  DeadLetteringOnMessageExpiration: z.boolean().default(false),
+  LockDuration: duration.pipe(z.number().max(300_000, 'at most PT5M')).default(60_000),
+  MaxDeliveryCount: z.int().min(1).max(2000).default(10),
+  ForwardTo: forward,
+  ForwardDeadLetteredMessagesTo: forward,
+  RequiresSession: z.boolean().default(false),
+});
+const topicProperties = z.strictObject(SHARED);
+const queue = z.object({ Name: name, Properties: entityProperties.prefault({}) });
+const subscription = queue.extend({ Rules: z.array(z.unknown()).nullish() });
+const topic = z.object({
+  Name: name,
+  Properties: topicProperties.prefault({}),
+  Subscriptions: z.array(subscription).default([]),
+});
+const file = z.object({
+  UserConfig: z.object({
+    Namespaces: z
+      .array(
+        z.object({
+          Name: z.string().optional(),
+          Queues: z.array(queue).default([]),
+          Topics: z.array(topic).default([]),
+        }),
+      )
+      .min(1)
+      .max(1, 'only one namespace is possible, as in the emulator'),
+    Logging: z.unknown().optional(),
+  }),
+});
+
+type EntityProperties = z.output<typeof entityProperties>;
+
+/**
+ * Validates the content of an emulator `Config.json`.
+ * Throws an error that names the path of everything that is wrong.
+ */
+export function parseConfig(json: unknown): EmulatorConfig {
+  const result = file.safeParse(json);
+  if (!result.success) {
+    const issues = result.error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`);
+    throw new Error(`The Service Bus configuration is not valid:\n  ${issues.join('\n  ')}`);
+  }
+  const namespace = result.data.UserConfig.Namespaces[0];
+  const queues = namespace?.Queues ?? [];
+  const topics = namespace?.Topics ?? [];
+  const root = 'UserConfig.Namespaces[0]';
+  const unsupported: string[] = [];
+  queues.forEach(({ Properties }, at) => {
+    unsupported.push(...missingFeatures(Properties, `${root}.Queues[${at}]`));
+  });
+  topics.forEach(({ Properties, Subscriptions }, at) => {
+    const path = `${root}.Topics[${at}]`;
+    unsupported.push(...missingFeatures(Properties, path));
+    Subscriptions.forEach((entry, index) => {
+      const entryPath = `${path}.Subscriptions[${index}]`;
+      unsupported.push(...missingFeatures(entry.Properties, entryPath));
+      if (entry.Rules?.length) unsupported.push(`${entryPath}.Rules: rules are not supported yet`);
+    });
+  });
+  refuseDuplicates([
+    ...queues.map((entry, at) => [entry.Name, `${root}.Queues[${at}].Name`] as const),
+    ...topics.map((entry, at) => [entry.Name, `${root}.Topics[${at}].Name`] as const),
+  ]);
+  topics.forEach((entry, at) => {
+    refuseDuplicates(
+      entry.Subscriptions.map(
+        (sub, index) => [sub.Name, `${root}.Topics[${at}].Subscriptions[${index}].Name`] as const,
+      ),
+    );
+  });
+  const settings = (entry: { Name: string; Properties: EntityProperties }): EntityConfig => ({
+    name: entry.Name,
+    settings: {
+      lockDuration: entry.Properties.LockDuration,
+      maxDeliveryCount: entry.Properties.MaxDeliveryCount,
+      defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
+      deadLetteringOnMessageExpiration: entry.Properties.DeadLetteringOnMessageExpiration,
+    },
+  });
+  return {
+    queues: queues.map(settings),
+    topics: topics.map((entry) => ({
+      name: entry.Name,
+      defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
+      subscriptions: entry.Subscriptions.map(settings),
+    })),
+    unsupported,
+  };
+}
+
+function missingFeatures(properties: Partial<EntityProperties>, path: string): string[] {
+  const features = {
+    RequiresSession: 'sessions are',
+    RequiresDuplicateDetection: 'duplicate detection is',
+    EnablePartitioning: 'partitioning is',
+    ForwardTo: 'forwarding is',
+    ForwardDeadLetteredMessagesTo: 'forwarding is',
+  } as const;
+  return Object.entries(features).flatMap(([setting, feature]) =>
+    properties[setting as keyof typeof features] ? [`${path}.Properties.${setting}: ${feature} not supported yet`] : [],
+  );
+}
+
+function refuseDuplicates(names: readonly (readonly [name: string, path: string])[]): void {
+  const seen = new Set<string>();
+  for (const [entry, path] of names) {
+    if (seen.has(entry.toLowerCase())) {
+      throw new Error(`The Service Bus configuration is not valid:\n  ${path}: the name '${entry}' is already taken`);
+    }
+    seen.add(entry.toLowerCase());
+  }
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`)).join('');
+}

@@ -1,0 +1,13 @@
+/**
+ * Azure Service Bus on a laptop: queues, topics and dead-letter queues over AMQP 1.0, for the unmodified
+ * `@azure/service-bus` and anything else that connects by connection string.
+ *
+ * @example
+ * const broker = await startBroker({ config: parseConfig(JSON.parse(await readFile('Config.json', 'utf8'))) });
+ * const client = new ServiceBusClient(broker.connectionString);
+ */
+export { type Clock, MovableClock } from './clock.ts';
+export { type EmulatorConfig, parseConfig } from './config.ts';
+export type { FaultHandle, FaultRule, Faults } from './faults.ts';
+export type { SasKey } from './sas.ts';
+export { type BrokerOptions, type RunningBroker, type StoredView, startBroker } from './server.ts';

@@ -1,0 +1,106 @@
+/**
+ * The `$management` operations on a queue, subscription or dead-letter queue (Service Bus documentation, "AMQP in
+ * Service Bus: request/response-based operations"; details as seen on the wire). Pure: an entity and a request in, an
+ * answer out. Operations on sessions, schedules and rules get their place in {@link OPERATIONS}.
+ */
+import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
+import { encodeLockToken, encodeStringMap, encodeTimestamps, swapGuid } from './encoding.ts';
+import type { Entity, Settlement } from './entity.ts';
+import { BrokerError } from './errors.ts';
+import { propertiesOf } from './outcome.ts';
+import { deadLetterProperties } from './reasons.ts';
+import { Arguments, malformed, type Request } from './request.ts';
+
+/** A successful answer; `body` is an encoded value. */
+export interface Answer {
+  readonly status: 200 | 204;
+  readonly body: Buffer;
+}
+
+/** The service caps a page at 250 messages. */
+const MAX_PAGE = 250;
+
+const OPERATIONS: Record<string, (entity: Entity, args: Arguments) => Answer> = {
+  'com.microsoft:peek-message': peekMessage,
+  'com.microsoft:renew-lock': renewLock,
+  'com.microsoft:receive-by-sequence-number': receiveBySequenceNumber,
+  'com.microsoft:update-disposition': updateDisposition,
+};
+
+/** Carries out a request. Throws {@link BrokerError}: 501 for an unknown operation, 400 for bad arguments. */
+export function manage(entity: Entity, request: Request): Answer {
+  const operation = Object.hasOwn(OPERATIONS, request.operation) ? OPERATIONS[request.operation] : undefined;
+  if (!operation) {
+    throw new BrokerError('amqp:not-implemented', `The operation '${request.operation}' is not supported.`);
+  }
+  const args = new Arguments(request.body);
+  if (args.raw('session-id')) {
+    throw new BrokerError('amqp:not-implemented', `'session-id' is not supported: '${entity.path}' has no sessions.`);
+  }
+  return operation(entity, args);
+}
+
+/** What an update-disposition request asks for, for the choice of a fault; `undefined` for any other request. */
+export function settlementKind(request: Request): Settlement['kind'] | undefined {
+  if (request.operation !== 'com.microsoft:update-disposition') return undefined;
+  return STATUS_KINDS[new Arguments(request.body).text('disposition-status') ?? ''];
+}
+
+// 'defered' is how the service spells it.
+const STATUS_KINDS: Record<string, Settlement['kind']> = {
+  completed: 'complete',
+  abandoned: 'abandon',
+  defered: 'defer',
+  suspended: 'dead-letter',
+};
+
+function peekMessage(entity: Entity, args: Arguments): Answer {
+  const count = args.integer('message-count');
+  if (count < 1n) throw new BrokerError('com.microsoft:argument-out-of-range', "'message-count' must be positive.");
+  const omitBody = args.flag('omit-message-body');
+  const page = count > MAX_PAGE ? MAX_PAGE : Number(count);
+  const entries = entity.peek(args.integer('from-sequence-number'), page);
+  const messages = entries.map((entry) => encodeStringMap({ message: encode.binary(entity.encoded(entry, omitBody)) }));
+  return {
+    status: messages.length > 0 ? 200 : 204,
+    body: encodeStringMap({ messages: encodeList(messages) }),
+  };
+}
+
+function renewLock(entity: Entity, args: Arguments): Answer {
+  const expirations = entity.renew(lockTokens(args));
+  return { status: 200, body: encodeStringMap({ expirations: encodeTimestamps(expirations) }) };
+}
+
+function receiveBySequenceNumber(entity: Entity, args: Arguments): Answer {
+  const numbers = args.integers('sequence-numbers');
+  const mode = args.integer('receiver-settle-mode');
+  if (mode !== 0n && mode !== 1n) throw malformed("'receiver-settle-mode' must be 0 or 1.");
+  const messages =
+    mode === 1n
+      ? entity.lockDeferred(numbers).map(({ entry, tag }) =>
+          encodeStringMap({
+            message: encode.binary(entity.encoded(entry, false, true)),
+            'lock-token': encodeLockToken(tag),
+          }),
+        )
+      : entity
+          .removeDeferred(numbers)
+          .map((entry) => encodeStringMap({ message: encode.binary(entity.encoded(entry)) }));
+  return { status: 200, body: encodeStringMap({ messages: encodeList(messages) }) };
+}
+
+function updateDisposition(entity: Entity, args: Arguments): Answer {
+  const kind = STATUS_KINDS[args.text('disposition-status') ?? ''];
+  if (!kind) throw malformed("'disposition-status' must be completed, abandoned, defered or suspended.");
+  const properties = propertiesOf(args.raw('properties-to-modify'));
+  if (kind === 'dead-letter') {
+    properties.push(...deadLetterProperties(args.text('deadletter-reason'), args.text('deadletter-description')));
+  }
+  entity.settle(lockTokens(args), kind === 'complete' || kind === 'release' ? { kind } : { kind, properties });
+  return { status: 200, body: encodeStringMap({}) };
+}
+
+function lockTokens(args: Arguments): string[] {
+  return args.uuids('lock-tokens').map((uuid) => swapGuid(uuid).toString('hex'));
+}

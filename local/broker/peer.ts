@@ -1,0 +1,197 @@
+/** One client connection: its links and what each of them leads to. */
+import type { Socket } from 'node:net';
+import { Claims } from './cbs.ts';
+import type { Clock } from './clock.ts';
+import { Consumer } from './consumer.ts';
+import { asBrokerError, BrokerError } from './errors.ts';
+import type { Faults } from './faults.ts';
+import type { Namespace } from './namespace.ts';
+import { Producer } from './producer.ts';
+import { cbsService, managementService, Responder } from './responder.ts';
+import {
+  acceptsFrames,
+  confirmAttach,
+  keepRawTransfers,
+  onRawDispositions,
+  type RawDisposition,
+  type RheaConnection,
+  type RheaContext,
+  type RheaLink,
+  type RheaSession,
+  rawTransfer,
+  refuseAttach,
+  remoteAddress,
+  sourceFilters,
+} from './rhea.ts';
+import type { SasKey } from './sas.ts';
+
+/** What all connections of a broker share. */
+export interface BrokerParts {
+  readonly namespace: Namespace;
+  readonly faults: Faults;
+  readonly clock: Clock;
+  /** Time by which tokens expire: the clients' time, never a moved one. */
+  readonly tokenClock: Clock;
+  readonly sasKey: SasKey;
+  readonly maxMessageBytes: number;
+  readonly log: (line: string) => void;
+}
+
+const CBS = '$cbs';
+const MANAGEMENT = /\/\$management$/i;
+/** Requests carry tokens and lists of lock tokens; they are not messages and have a limit of their own, bytes. */
+const MAX_REQUEST_BYTES = 1_048_576;
+
+export class Peer {
+  readonly broker: BrokerParts;
+  readonly claims = new Claims();
+  readonly #socket: Socket;
+  readonly #takers = new Map<RheaLink, Producer | Responder>();
+  readonly #consumers = new Map<RheaLink, Consumer>();
+  /** Links for answers, by the addresses a request may name in its reply-to. */
+  readonly #replies = new Map<string, RheaLink>();
+
+  constructor(connection: RheaConnection, socket: Socket, broker: BrokerParts) {
+    this.broker = broker;
+    this.#socket = socket;
+    const on = (event: string, handle: (context: RheaContext) => void): void =>
+      connection.on(event, (context) => this.guard(() => handle(context)));
+    on('connection_open', () => {
+      if (!acceptsFrames(connection)) throw new Error('the peer takes no frames of 512 bytes');
+    });
+    on('session_open', ({ session }) => this.#openSession(session as RheaSession));
+    on('receiver_open', ({ receiver }) => this.#attach(receiver as RheaLink, (link) => this.#openTaker(link)));
+    on('sender_open', ({ sender }) => this.#attach(sender as RheaLink, (link) => this.#openSource(link)));
+    on('message', (context) => this.#takers.get(context.receiver as RheaLink)?.receive(rawTransfer(context)));
+    on('sender_flow', ({ sender }) => this.#consumers.get(sender as RheaLink)?.wake());
+    on('sendable', ({ sender }) => this.#consumers.get(sender as RheaLink)?.wake());
+    on('receiver_close', ({ receiver }) => void this.#takers.delete(receiver as RheaLink));
+    on('sender_close', ({ sender }) => this.#closeSource(sender as RheaLink));
+    on('session_close', ({ session }) => this.#closeSession(session as RheaSession));
+    // rhea throws or prints when nobody listens for these; closing follows by itself.
+    for (const event of ['sender_error', 'receiver_error', 'session_error', 'connection_error', 'disconnected']) {
+      connection.on(event, () => {});
+    }
+    for (const event of ['protocol_error', 'error']) connection.on(event, (context) => this.#fail(context));
+  }
+
+  /** Destroys the connection without a word. */
+  drop(): void {
+    this.#socket.destroy();
+  }
+
+  /** Lets go of everything once the socket is closed. */
+  close(): void {
+    for (const consumer of this.#consumers.values()) consumer.close();
+    this.#consumers.clear();
+    this.#takers.clear();
+    this.#replies.clear();
+  }
+
+  /** Runs a handler; whatever it throws ends this connection and nothing else. */
+  guard(handle: () => void): void {
+    try {
+      handle();
+    } catch (caught) {
+      this.#fail(caught);
+    }
+  }
+
+  /** Sends an encoded answer on the link a request named; without that link there is nobody to tell. */
+  reply(replyTo: string, answer: Buffer): void {
+    const link = this.#replies.get(replyTo);
+    if (!link?.is_open()) return;
+    if (link.session.outgoing.available() === 0) throw new Error(`answers for '${replyTo}' are not taken`);
+    link.send(answer, Buffer.alloc(4), 0).settled = true;
+  }
+
+  #fail(caught: unknown): void {
+    this.broker.log(`connection closed: ${asBrokerError(caught).message}`);
+    // What was written so far still goes out; a peer that keeps sending does not keep the socket.
+    this.#socket.destroySoon();
+  }
+
+  #openSession(session: RheaSession): void {
+    keepRawTransfers(session, (link) =>
+      this.#takers.get(link) instanceof Responder ? MAX_REQUEST_BYTES : this.broker.maxMessageBytes,
+    );
+    onRawDispositions(session, (dispositions) => this.guard(() => this.#settle(dispositions)));
+  }
+
+  #settle(dispositions: readonly RawDisposition[]): void {
+    const byLink = Map.groupBy(dispositions, ({ delivery }) => delivery.link);
+    for (const [link, own] of byLink) this.#consumers.get(link)?.settle(own);
+  }
+
+  #attach(link: RheaLink, open: (link: RheaLink) => void): void {
+    try {
+      open(link);
+    } catch (caught) {
+      const { condition, message } = asBrokerError(caught);
+      refuseAttach(link, { condition, description: message });
+    }
+  }
+
+  /** The client sends on this link: messages, or requests. */
+  #openTaker(link: RheaLink): void {
+    const address = addressOf(link, 'target');
+    if (address.toLowerCase() === CBS) {
+      confirmAttach(link);
+      this.#takers.set(link, new Responder(link, cbsService(this), this));
+      return;
+    }
+    this.claims.check(address, this.broker.tokenClock.now());
+    if (MANAGEMENT.test(address)) {
+      const entity = this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
+      confirmAttach(link);
+      this.#takers.set(link, new Responder(link, managementService(entity), this));
+      return;
+    }
+    const destination = this.broker.namespace.destination(address);
+    confirmAttach(link, this.broker.maxMessageBytes);
+    this.#takers.set(link, new Producer(link, destination, this));
+  }
+
+  /** The client receives on this link: messages, or answers. */
+  #openSource(link: RheaLink): void {
+    const address = addressOf(link, 'source');
+    const isCbs = address.toLowerCase() === CBS;
+    if (!isCbs) this.claims.check(address, this.broker.tokenClock.now());
+    if (isCbs || MANAGEMENT.test(address)) {
+      if (!isCbs) this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
+      confirmAttach(link);
+      // Requests name the link at $cbs, and its target address elsewhere.
+      for (const name of [link.name, remoteAddress(link, 'target')]) if (name) this.#replies.set(name, link);
+      return;
+    }
+    const [filter] = sourceFilters(link);
+    if (filter !== undefined) {
+      const feature = filter === 'com.microsoft:session-filter' ? 'sessions are' : `the filter '${filter}' is`;
+      throw new BrokerError('amqp:not-implemented', `'${address}': ${feature} not supported by this broker yet.`);
+    }
+    const entity = this.broker.namespace.entity(address);
+    confirmAttach(link);
+    this.#consumers.set(link, new Consumer(link, entity, this));
+  }
+
+  #closeSource(link: RheaLink): void {
+    this.#consumers.get(link)?.close();
+    this.#consumers.delete(link);
+    for (const [name, reply] of this.#replies) if (reply === link) this.#replies.delete(name);
+  }
+
+  #closeSession(session: RheaSession): void {
+    for (const link of this.#takers.keys()) if (link.session === session) this.#takers.delete(link);
+    for (const link of this.#consumers.keys()) if (link.session === session) this.#closeSource(link);
+    for (const link of this.#replies.values()) if (link.session === session) this.#closeSource(link);
+  }
+}
+
+function addressOf(link: RheaLink, end: 'source' | 'target'): string {
+  const address = remoteAddress(link, end);
+  if (address) return address.replace(/^\/+/, '');
+  throw new BrokerError(
+    'amqp:not-implemented',
+    `A link needs the address of an entity as its ${end}; transactions and dynamic nodes are not supported.`,
+  );
+}

@@ -1,0 +1,122 @@
+/** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
+import { encode } from '../../shared/serviceBus/amqp.ts';
+import { putToken } from './cbs.ts';
+import { encodeAnswer } from './encoding.ts';
+import type { Entity } from './entity.ts';
+import { asBrokerError, type BrokerError } from './errors.ts';
+import type { FaultEvent } from './faults.ts';
+import { manage, settlementKind } from './management.ts';
+import type { Peer } from './peer.ts';
+import { type Request, readRequest } from './request.ts';
+import { forget, type RawTransfer, type RheaLink, writeDisposition } from './rhea.ts';
+
+const CREDIT = 100;
+
+/** How one kind of request is carried out and answered. */
+export interface Service {
+  events(request: Request): FaultEvent[];
+  /** Carries the request out; answers the whole encoded message to send back. Throws what `refuse` can tell. */
+  answer(request: Request): Buffer;
+  refuse(request: Request, error: BrokerError): Buffer;
+}
+
+export class Responder {
+  readonly #link: RheaLink;
+  readonly #service: Service;
+  readonly #peer: Peer;
+
+  constructor(link: RheaLink, service: Service, peer: Peer) {
+    this.#link = link;
+    this.#service = service;
+    this.#peer = peer;
+    link.add_credit(CREDIT);
+  }
+
+  /** Accepts the transfer, carries the request out and answers it. What cannot be answered is rejected. */
+  receive(transfer: RawTransfer): void {
+    const { delivery, bytes, aborted, oversize } = transfer;
+    if (this.#link.credit < CREDIT / 2) this.#link.add_credit(CREDIT - this.#link.credit);
+    if (aborted) {
+      forget(delivery);
+      return;
+    }
+    let request: Request;
+    try {
+      if (oversize) throw new Error('The request is too large.');
+      request = readRequest(bytes);
+    } catch (caught) {
+      const { condition, message } = asBrokerError(caught);
+      if (delivery.remote_settled) forget(delivery);
+      else writeDisposition([delivery], true, { condition, description: message });
+      return;
+    }
+    if (delivery.remote_settled) forget(delivery);
+    else writeDisposition([delivery], true, 'accepted');
+    this.#peer.broker.faults.perform(eventsOf(this.#service, request), {
+      act: () => this.#service.answer(request),
+      succeed: (answer) => this.#peer.reply(request.replyTo, answer),
+      fail: (error) => this.#peer.reply(request.replyTo, this.#service.refuse(request, error)),
+      forget: () => {},
+      drop: () => this.#peer.drop(),
+      toError: asBrokerError,
+    });
+  }
+}
+
+/** The events of a request whose arguments may be malformed; that is then said by the answer. */
+function eventsOf(service: Service, request: Request): FaultEvent[] {
+  try {
+    return service.events(request);
+  } catch {
+    return [];
+  }
+}
+
+/** The `$management` node of an entity. Property names are in camel case here, and in dashes at `$cbs`. */
+export function managementService(entity: Entity): Service {
+  return {
+    events(request) {
+      const operation = settlementKind(request);
+      const events: FaultEvent[] = [{ at: 'manage', entity: entity.path, operation: request.operation }];
+      if (operation) events.push({ at: 'settle', entity: entity.path, operation, via: 'management' });
+      return events;
+    },
+    answer(request) {
+      const { status, body } = manage(entity, request);
+      const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
+      return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
+    },
+    refuse: (request, error) =>
+      encodeAnswer(
+        request.messageId,
+        {
+          statusCode: encode.int(error.status),
+          statusDescription: encode.string(error.message),
+          errorCondition: encode.symbol(error.condition),
+        },
+        encode.null(),
+      ),
+  };
+}
+
+/** The `$cbs` node of a connection. */
+export function cbsService(peer: Peer): Service {
+  return {
+    events: () => [],
+    answer(request) {
+      putToken(request, peer);
+      const accepted = { 'status-code': encode.int(202), 'status-description': encode.string('Accepted') };
+      return encodeAnswer(request.messageId, accepted, encode.null());
+    },
+    refuse: (request, error) =>
+      encodeAnswer(
+        request.messageId,
+        {
+          'status-code': encode.int(error.status),
+          'status-description': encode.string(error.message),
+          'error-condition': encode.symbol(error.condition),
+        },
+        encode.null(),
+      ),
+  };
+}

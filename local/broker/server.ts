@@ -1,0 +1,169 @@
+/** The broker as a running server: the listening socket, the connections, and the passing of time. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type Clock, MovableClock } from './clock.ts';
+import type { EmulatorConfig } from './config.ts';
+import { Faults } from './faults.ts';
+import { Namespace } from './namespace.ts';
+import { type BrokerParts, Peer } from './peer.ts';
+import { acceptConnection, createContainer } from './rhea.ts';
+import type { SasKey } from './sas.ts';
+
+/** How a broker is started. Everything but the configuration has a default. */
+export interface BrokerOptions {
+  /** Made by `parseConfig`. */
+  readonly config: EmulatorConfig;
+  /** 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** Time for locks and times to live. */
+  readonly clock?: MovableClock;
+  /** Time by which access tokens expire. Default: the real time. */
+  readonly tokenClock?: Clock;
+  /** Makes a lock token, 16 bytes. Default: random ones. */
+  readonly lockToken?: () => Buffer;
+  /** Largest message or batch, bytes. Default 262,144, the limit of the Standard tier. */
+  readonly maxMessageBytes?: number;
+  /** Default: `RootManageSharedAccessKey` with a random key. */
+  readonly sasKey?: SasKey;
+  /** Takes one line for every connection that ends in an error. Default: nobody does. */
+  readonly log?: (line: string) => void;
+}
+
+/** One message as an entity holds it, for assertions of tests. Times are milliseconds since 1970. */
+export interface StoredView {
+  readonly sequenceNumber: bigint;
+  readonly state: 'active' | 'deferred';
+  readonly locked: boolean;
+  readonly lockedUntil: number | undefined;
+  readonly enqueuedAt: number;
+  /** `Infinity` when it never expires. */
+  readonly expiresAt: number;
+  readonly deliveryCount: number;
+  /** The encoded message as a peek answers it. */
+  readonly raw: Buffer;
+  /** The encoded message as it is stored: as it came, with what settlements added. */
+  readonly stored: Buffer;
+}
+
+/** A broker that is listening. */
+export interface RunningBroker {
+  readonly port: number;
+  /** For the unmodified Service Bus clients; the development emulator setting makes them speak plain TCP. */
+  readonly connectionString: string;
+  readonly clock: MovableClock;
+  readonly faults: Faults;
+  /** Everything the queue, subscription or dead-letter queue at `path` holds, in sequence order. */
+  messages(path: string): StoredView[];
+  /**
+   * Empties a queue, subscription or topic with its dead-letter queues and restarts its numbering, as deleting and
+   * creating it does. Open links stay, locks on it are lost.
+   */
+  recreate(path: string): void;
+  /** Destroys all connections and keeps listening, as a failover does. */
+  dropConnections(): void;
+  /** Destroys all connections and stops listening. */
+  close(): Promise<void>;
+}
+
+/** How often locks and times to live are looked at while the clock just runs, milliseconds. */
+const SWEEP_INTERVAL = 50;
+const RANDOM_BLOCK = 4096;
+
+/**
+ * Starts a broker. Throws when the configuration asks for something that is not supported, naming the settings, or
+ * when the port is taken.
+ */
+export async function startBroker(options: BrokerOptions): Promise<RunningBroker> {
+  const { config, host = '127.0.0.1', clock = new MovableClock() } = options;
+  if (config.unsupported.length > 0) {
+    throw new Error(`This broker does not support:\n  ${config.unsupported.join('\n  ')}`);
+  }
+  const sasKey = options.sasKey ?? { name: 'RootManageSharedAccessKey', key: randomBytes(32).toString('base64') };
+  const namespace = new Namespace(config, { clock, lockToken: options.lockToken ?? randomTokens() });
+  const broker: BrokerParts = {
+    namespace,
+    faults: new Faults(),
+    clock,
+    tokenClock: options.tokenClock ?? { now: () => Date.now() },
+    sasKey,
+    maxMessageBytes: options.maxMessageBytes ?? 262_144,
+    log: options.log ?? (() => {}),
+  };
+  const container = createContainer(`broker-${randomUUID()}`);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    const connection = acceptConnection(container, socket);
+    const peer = new Peer(connection, socket, broker);
+    socket.on('close', () => {
+      sockets.delete(socket);
+      peer.close();
+      // A destroyed socket emits no 'end', and rhea would keep its heartbeat timers.
+      connection._disconnected();
+    });
+  });
+  server.listen(options.port ?? 0, host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  const sweeping = setInterval(() => {
+    try {
+      namespace.sweep();
+    } catch (caught) {
+      broker.log(`sweep failed: ${String(caught)}`);
+    }
+  }, SWEEP_INTERVAL);
+  const stopMoving = clock.onMove(() => namespace.sweep());
+
+  return {
+    port,
+    connectionString: `Endpoint=sb://${host}:${port};SharedAccessKeyName=${sasKey.name};SharedAccessKey=${sasKey.key};UseDevelopmentEmulator=true`,
+    clock,
+    faults: broker.faults,
+    messages(path) {
+      const entity = namespace.entity(path);
+      return entity.peek(0n, Number.POSITIVE_INFINITY).map((entry) => ({
+        sequenceNumber: entry.sequenceNumber,
+        state: entry.deferred ? 'deferred' : 'active',
+        locked: entry.lock !== undefined,
+        lockedUntil: entry.lock?.until,
+        enqueuedAt: entry.enqueuedAt,
+        expiresAt: entry.expiresAt,
+        deliveryCount: entry.deliveryCount,
+        raw: entity.encoded(entry),
+        stored: entry.message.bytes,
+      }));
+    },
+    recreate: (path) => namespace.recreate(path),
+    dropConnections() {
+      for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      clearInterval(sweeping);
+      stopMoving();
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+      broker.faults.clear();
+    },
+  };
+}
+
+/** Lock tokens cut from blocks of random bytes: asking for 16 bytes at a time costs more than all else of a delivery. */
+function randomTokens(): () => Buffer {
+  let block = Buffer.alloc(0);
+  let at = 0;
+  return () => {
+    if (at >= block.length) {
+      block = randomBytes(RANDOM_BLOCK);
+      at = 0;
+    }
+    at += 16;
+    return block.subarray(at - 16, at);
+  };
+}

@@ -1,0 +1,259 @@
+/** What operators do with plans: start, pause, resume, cancel, stop; and what keeps runs going without them. */
+import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { type PlanId, parsePlanId } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { type Selection, selectionSchema } from '../selection.ts';
+import type { VersionedHead } from '../store/plans.ts';
+import { StoreConflict } from '../store/table.ts';
+import { loadPlan, newWriteId } from './journal.ts';
+import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
+import { continuePreparing, sourceOf } from './prepare.ts';
+import { runSlice } from './run.ts';
+
+/** A slice in the background may last this long, ms; the host ends a function after ten minutes. */
+const BACKGROUND_SLICE = 240_000;
+
+/**
+ * Starts a plan that is ready. `confirm` must repeat the number of letters it will act on. The continuation is stored
+ * before anything is sent. Runs until `deadline` if that lies ahead; returns the head as it is then.
+ * Throws `DLO_PLAN_STATE`, `DLO_PLAN_BLOCKED`, `DLO_PLAN_EXPIRED`, `DLO_WRONG_ACTION`, `DLO_CONFIRM_MISMATCH`, `DLO_SOURCE_BUSY`.
+ */
+export async function startPlan(
+  office: Office,
+  id: PlanId,
+  request: { action: Action; confirm: number },
+  operator: string,
+  deadline: number,
+): Promise<PlanHead> {
+  const found = await expireIfOld(office, await loadPlan(office, id));
+  const { head } = found;
+  if (head.action !== request.action) {
+    throw new OfficeError('DLO_WRONG_ACTION', `plan ${id} is a ${head.action} plan`, { data: { action: head.action } });
+  }
+  if (head.state === 'expired') throw new OfficeError('DLO_PLAN_EXPIRED', `plan ${id} was made more than 24 hours ago`);
+  if (head.state !== 'ready') throw wrongState(head, 'ready');
+  if (isBlocked(head.findings)) {
+    const findings = head.findings.filter(({ level }) => level === 'block');
+    const codes = findings.map(({ code }) => code).join(', ');
+    throw new OfficeError('DLO_PLAN_BLOCKED', `plan ${id} is blocked: ${codes}`, { data: { findings } });
+  }
+  if (request.confirm !== head.counts.pending) {
+    throw new OfficeError(
+      'DLO_CONFIRM_MISMATCH',
+      `the plan has ${head.counts.pending} letters, not ${request.confirm}`,
+      {
+        data: { letters: head.counts.pending },
+      },
+    );
+  }
+  return begin(office, found, operator, 'plan.run', deadline);
+}
+
+/** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
+export async function resumePlan(office: Office, id: PlanId, operator: string, deadline: number): Promise<PlanHead> {
+  const found = await loadPlan(office, id);
+  if (found.head.state === 'running') return found.head;
+  if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
+  return begin(office, found, operator, 'plan.resume', deadline);
+}
+
+async function begin(
+  office: Office,
+  { head, etag }: VersionedHead,
+  operator: string,
+  operation: 'plan.run' | 'plan.resume',
+  deadline: number,
+): Promise<PlanHead> {
+  const source = sourceOf(office, head);
+  const now = office.clock();
+  const where = { key: source.key, name: source.name };
+  const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });
+  try {
+    // Occupies the source for this plan; from here on no other run or cleanup can begin.
+    const lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
+    try {
+      const running: PlanHead = {
+        ...head,
+        state: 'running',
+        stateReason: '',
+        request: 'none',
+        startedAt: head.startedAt ?? now,
+        startedBy: operator,
+      };
+      await office.store.plans.commit(running, etag, newWriteId(office));
+    } catch (error) {
+      await office.store.sources.release(lease, true);
+      throw error instanceof StoreConflict ? contended(head.id) : error;
+    }
+    await office.store.runs.enqueue(head.id, deadline > now ? deadline - now + office.leaseMs : 0);
+    await office.store.sources.release(lease, false);
+  } catch (error) {
+    await office.store.audit.close(audit, `refused: ${errorText(error, 200)}`, office.clock());
+    throw error;
+  }
+  await office.store.audit.close(audit, 'started', office.clock());
+  if (deadline > now) await continueRun(office, head.id, deadline);
+  return (await loadPlan(office, head.id)).head;
+}
+
+/** Asks a run to pause after the chunk in flight. Pausing what is paused does nothing. Throws `DLO_PLAN_STATE`. */
+export async function pausePlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
+  return ask(office, id, 'pause', operator, ['running', 'observing'], ['paused', 'halted']);
+}
+
+/** Cancels a plan: letters not sent yet stay where they are. Cancelling what is cancelled does nothing. Throws `DLO_PLAN_STATE`. */
+export async function cancelPlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
+  const found = await loadPlan(office, id);
+  if (['preparing', 'ready', 'paused', 'halted'].includes(found.head.state)) {
+    return cancelIdle(office, found, operator);
+  }
+  return ask(office, id, 'cancel', operator, ['running', 'observing'], ['cancelled']);
+}
+
+async function ask(
+  office: Office,
+  id: PlanId,
+  request: 'pause' | 'cancel',
+  operator: string,
+  from: readonly PlanState[],
+  already: readonly PlanState[],
+): Promise<PlanHead> {
+  for (;;) {
+    const { head, etag } = await loadPlan(office, id);
+    if (already.includes(head.state)) return head;
+    if (!from.includes(head.state)) throw wrongState(head, from.join(' or '));
+    if (head.request === request || head.request === 'cancel') break;
+    try {
+      await office.store.plans.commit({ ...head, request }, etag, newWriteId(office));
+    } catch (error) {
+      if (error instanceof StoreConflict) continue; // the run moved on meanwhile: look again
+      throw error;
+    }
+    const where = { key: head.source, name: head.sourceName };
+    const operation = request === 'pause' ? 'plan.pause' : 'plan.cancel';
+    await office.store.audit.note({ at: office.clock(), operator, operation, source: where, planId: id }, 'requested');
+    break;
+  }
+  // Between two slices nobody would see the request before the next one is due.
+  await continueRun(office, id, office.clock());
+  return (await loadPlan(office, id)).head;
+}
+
+async function cancelIdle(office: Office, { head, etag }: VersionedHead, operator: string): Promise<PlanHead> {
+  // A paused plan may hold a chunk whose outcome is unknown: its letters stay, marked.
+  let maybe = 0;
+  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
+    if (chunk.state === 'sending') maybe += chunk.letters.length;
+  }
+  const { counts } = head;
+  const cancelled: PlanHead = {
+    ...head,
+    state: 'cancelled',
+    stateReason: 'cancelled by an operator',
+    runner: '',
+    finishedAt: office.clock(),
+    counts: {
+      ...counts,
+      pending: 0,
+      left: counts.left + counts.pending,
+      maybeDuplicate: counts.maybeDuplicate + maybe,
+    },
+  };
+  const where = { key: head.source, name: head.sourceName };
+  const at = office.clock();
+  const audit = await office.store.audit.open({
+    at,
+    operator,
+    operation: 'plan.cancel',
+    source: where,
+    planId: head.id,
+  });
+  try {
+    await office.store.plans.commit(cancelled, etag, newWriteId(office));
+  } catch (error) {
+    await office.store.audit.close(audit, 'refused: contended', office.clock());
+    throw error instanceof StoreConflict ? contended(head.id) : error;
+  }
+  await office.store.audit.close(audit, 'cancelled', office.clock());
+  return cancelled;
+}
+
+/** Pauses every run. Returns the plans that were running. */
+export async function stopAll(office: Office, operator: string): Promise<PlanHead[]> {
+  const audit = await office.store.audit.open({ at: office.clock(), operator, operation: 'stop' });
+  const stopped: PlanHead[] = [];
+  for (const { occupant } of await office.store.sources.all()) {
+    const id = occupant === undefined ? undefined : parsePlanId(occupant);
+    if (id === undefined) continue;
+    try {
+      stopped.push(await pausePlan(office, id, operator));
+    } catch (error) {
+      if (!isOfficeError(error, 'DLO_PLAN_STATE', 'DLO_PLAN_UNKNOWN')) throw error; // it ended by itself
+    }
+  }
+  await office.store.audit.close(audit, `${stopped.length} runs paused`, office.clock());
+  return stopped;
+}
+
+/** What the queue asks for: goes on with a plan, whatever it needs next. Quiet when there is nothing to do. */
+export async function continuePlan(office: Office, id: PlanId): Promise<void> {
+  const found = await office.store.plans.head(id);
+  if (found === undefined) return;
+  const deadline = office.clock() + BACKGROUND_SLICE;
+  if (found.head.state === 'preparing') {
+    const selection = readSelection(found.head);
+    const head = await continuePreparing(office, sourceOf(office, found.head), id, selection, deadline);
+    if (head.state === 'preparing') await office.store.runs.enqueue(id, 0);
+  } else {
+    await continueRun(office, id, deadline);
+  }
+}
+
+async function continueRun(office: Office, id: PlanId, deadline: number): Promise<void> {
+  const end = await runSlice(office, id, deadline);
+  if (end.kind === 'more') await office.store.runs.enqueue(id, 0);
+  if (end.kind === 'later') await office.store.runs.enqueue(id, end.delayMs);
+}
+
+/** The watchdog: enqueues every run that nobody is working on (its process died, or its queue message was lost). */
+export async function watchRuns(office: Office): Promise<void> {
+  for (const { key, occupant, leaseUntil } of await office.store.sources.all()) {
+    const id = occupant === undefined ? undefined : parsePlanId(occupant);
+    if (id === undefined || leaseUntil > office.clock()) continue;
+    if ((await office.store.plans.head(id)) === undefined) await office.store.sources.vacate(key, id, office.clock());
+    else await office.store.runs.enqueue(id, 0);
+  }
+}
+
+/** Marks a plan that waited too long as expired, and tells its head as it is now. */
+export async function expireIfOld(office: Office, found: VersionedHead): Promise<VersionedHead> {
+  const { head, etag } = found;
+  if ((head.state !== 'ready' && head.state !== 'preparing') || office.clock() < head.expiresAt) return found;
+  const counts = { ...head.counts, pending: 0, left: head.counts.left + head.counts.pending };
+  const expired: PlanHead = { ...head, state: 'expired', counts, stateReason: 'not run within 24 hours', runner: '' };
+  try {
+    const writeId = newWriteId(office);
+    return { head: expired, etag: await office.store.plans.commit(expired, etag, writeId), writeId };
+  } catch (error) {
+    if (error instanceof StoreConflict) return loadPlan(office, head.id);
+    throw error;
+  }
+}
+
+/** Whether a plan has ended for good. */
+export function isClosed(head: PlanHead): boolean {
+  return CLOSED_STATES.includes(head.state);
+}
+
+function readSelection(head: PlanHead): Selection {
+  return selectionSchema.parse(JSON.parse(head.selection));
+}
+
+function wrongState(head: PlanHead, wanted: string): OfficeError {
+  const data = { state: head.state, ...(head.stateReason && { reason: head.stateReason }) };
+  return new OfficeError('DLO_PLAN_STATE', `plan ${head.id} is ${head.state}, not ${wanted}`, { data });
+}
+
+function contended(id: PlanId): OfficeError {
+  return new OfficeError('DLO_CONTENDED', `plan ${id} was changed by somebody else at the same time`);
+}

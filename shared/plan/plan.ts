@@ -1,0 +1,191 @@
+/** What a plan is: the values that preparing, running and showing it share. No input or output here. */
+import { z } from 'zod';
+import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+
+/** The states of a plan; `observing` and `halted` belong to runs with a ramp. */
+export const PLAN_STATES = [
+  'preparing',
+  'ready',
+  'running',
+  'observing',
+  'paused',
+  'halted',
+  'cancelled',
+  'finished',
+  'expired',
+] as const;
+export type PlanState = (typeof PLAN_STATES)[number];
+
+/** States in which a plan will never act again. */
+export const CLOSED_STATES: readonly PlanState[] = ['cancelled', 'finished', 'expired'];
+
+export const ACTIONS = ['replay', 'discard'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** The choices an operator makes when planning; a run adds none that change what is sent. */
+export const choicesSchema = z.strictObject({
+  /** Mark every message with `replay-bypass`, so that handlers skip outside effects that already happened. */
+  bypass: z.boolean().default(false),
+  /** Send letters whose advice is `fix-first` too: the cause has been fixed. */
+  includeFixFirst: z.boolean().default(false),
+  /**
+   * For letters whose message id the target would still recognise and silently drop: leave them (`skip`), or send them
+   * under a new deterministic id with the old one in `x-original-message-id` (`new-id`).
+   */
+  onDuplicate: z.enum(['skip', 'new-id']).default('skip'),
+});
+export type Choices = z.infer<typeof choicesSchema>;
+
+/** Codes of findings. Stable: runbooks refer to them. */
+export const FINDING_CODES = [
+  'nothing-to-send',
+  'observe-source',
+  'no-direct-target',
+  'target-unknown',
+  'target-unreachable',
+  'duplicate-detection-unknown',
+  'duplicate-window',
+  'sessions-unknown',
+  'sessions-unsupported',
+  'expiry-unknown',
+  'expiry-drops',
+  'over-limit',
+  'fix-first',
+  'too-large',
+  'no-body',
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+/** Something preflight found. `block` keeps the plan from running. */
+export interface Finding {
+  readonly code: FindingCode;
+  readonly level: 'block' | 'warn';
+  /** Letters concerned; 0 when it concerns the whole plan. */
+  readonly letters: number;
+  /** What it is and what to do. */
+  readonly message: string;
+}
+
+/** Why a letter of a plan was not sent. */
+export const SKIP_REASONS = [
+  'over-limit',
+  'fix-first',
+  'duplicate-window',
+  'too-large',
+  'no-body',
+  'gone',
+  'not-same-message',
+  'not-resendable',
+] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
+/** The end of one planned letter. `done` is the rule; the others are told one by one. */
+export type Fate =
+  | { readonly kind: 'skipped'; readonly reason: SkipReason }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** Still in the dead-letter queue, untouched: the run ended before it, or it was locked or not held yet. */
+  | { readonly kind: 'left'; readonly reason: 'cancelled' | 'locked' | 'not-held' };
+
+/** The fate of one letter whose fate differs from its chunk's. */
+export interface Exception {
+  readonly number: SequenceNumber;
+  readonly fate: Fate;
+  /** A copy may be in the target although the office could not make sure of it. */
+  readonly maybeDuplicate: boolean;
+}
+
+/** `planned → sending → sent → done`. For a discard there is nothing to send: `planned → sent → done`. */
+export type ChunkState = 'planned' | 'sending' | 'sent' | 'done';
+
+/** One letter of a chunk: its number and the digest of its identity when it was planned. */
+export interface ChunkLetter {
+  readonly number: SequenceNumber;
+  readonly identity: string;
+}
+
+/** Up to 100 letters of a plan. The row is plan and journal in one. */
+export interface Chunk {
+  /** Sorts chunks in the order they are run; the halves of a divided chunk stay in its place. */
+  readonly key: string;
+  readonly state: ChunkState;
+  readonly letters: readonly ChunkLetter[];
+  /** Sent more than once, or sent without an answer: each of its letters may be in the target twice. */
+  readonly maybeDuplicate: boolean;
+  /** When its letters were first found locked by somebody else, ms since 1970. */
+  readonly waitingSince: number | undefined;
+  /** Key of the audit entry that is open for it. */
+  readonly audit: string;
+}
+
+/** Letters by fate. `planned` is the sum of all others. */
+export interface Counts {
+  readonly planned: number;
+  readonly pending: number;
+  readonly done: number;
+  readonly skipped: number;
+  readonly failed: number;
+  readonly left: number;
+  /** Flag beside the fates: letters that may be in the target more than once. */
+  readonly maybeDuplicate: number;
+}
+
+/** The head of a plan. Times are ms since 1970. */
+export interface PlanHead {
+  readonly id: PlanId;
+  readonly source: SourceKey;
+  readonly sourceName: string;
+  readonly action: Action;
+  /** Entity that letters are sent to; empty for a discard or where there is none. */
+  readonly target: string;
+  readonly choices: Choices;
+  /** The selection as it was given, JSON. */
+  readonly selection: string;
+  readonly findings: readonly Finding[];
+  readonly state: PlanState;
+  /** Why it is in this state, for people. */
+  readonly stateReason: string;
+  readonly createdAt: number;
+  readonly createdBy: string;
+  /** After this it cannot be started any more. */
+  readonly expiresAt: number;
+  /** While preparing: the first number not looked at yet. */
+  readonly cursor: SequenceNumber | undefined;
+  readonly chunks: number;
+  readonly counts: Counts;
+  /** What an operator asked for while somebody else was running it. */
+  readonly request: 'none' | 'pause' | 'cancel';
+  /** Token of the lease under which it is being run; every journal write of another is refused. */
+  readonly runner: string;
+  readonly startedAt: number | undefined;
+  readonly startedBy: string;
+  readonly finishedAt: number | undefined;
+}
+
+export const NO_COUNTS: Counts = {
+  planned: 0,
+  pending: 0,
+  done: 0,
+  skipped: 0,
+  failed: 0,
+  left: 0,
+  maybeDuplicate: 0,
+};
+
+/** `counts` after letters left `pending`: `done` of them as planned, the others by their exceptions. */
+export function settle(counts: Counts, done: number, exceptions: readonly Exception[], maybeDuplicate: number): Counts {
+  const by = (kind: Fate['kind']) => exceptions.filter(({ fate }) => fate.kind === kind).length;
+  return {
+    planned: counts.planned,
+    pending: counts.pending - done - exceptions.length,
+    done: counts.done + done,
+    skipped: counts.skipped + by('skipped'),
+    failed: counts.failed + by('failed'),
+    left: counts.left + by('left'),
+    maybeDuplicate: counts.maybeDuplicate + maybeDuplicate,
+  };
+}
+
+/** Whether the plan can be started: no finding blocks it. */
+export function isBlocked(findings: readonly Finding[]): boolean {
+  return findings.some(({ level }) => level === 'block');
+}

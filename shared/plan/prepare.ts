@@ -1,0 +1,253 @@
+import { createHash } from 'node:crypto';
+import type { Source } from '../catalog.ts';
+import { isOfficeError, OfficeError } from '../errors.ts';
+import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { matches, type Selection } from '../selection.ts';
+import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
+import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
+import {
+  type Action,
+  type Choices,
+  type Chunk,
+  type ChunkLetter,
+  type Exception,
+  type Finding,
+  NO_COUNTS,
+  type PlanHead,
+} from './plan.ts';
+import { countExpiry, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
+
+/** How long a plan may wait to be run, ms. What it shows grows old. */
+export const PLAN_LIFETIME = 24 * 3_600_000;
+
+// Every letter of a chunk may need a row of its own in the transaction that ends the chunk.
+const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
+/** Bytes a message gains in a batch: its framing and the replay's properties. */
+const OVERHEAD = 500;
+
+/** What an operator asks to be planned. */
+export interface PlanRequest {
+  readonly action: Action;
+  readonly selection: Selection;
+  /** The selection as it was given, for showing it again. JSON, at most 30,000 characters. */
+  readonly selectionText: string;
+  readonly choices: Choices;
+}
+
+/**
+ * Digest of what makes a letter that letter; frozen in the plan and compared before anything is sent or removed.
+ */
+export function identityDigest(letter: LetterIdentity): string {
+  const text = JSON.stringify([letter.messageId ?? null, letter.enqueuedAt, letter.body.hash]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/**
+ * Makes a plan: looks at the source, then lays the chosen letters into chunks until `deadline` (ms since 1970). Touches
+ * no letter. The returned head is `ready`, or `preparing` when the queue has to go on with it.
+ * Throws `DLO_BROKER_UNAVAILABLE`, `DLO_STORE_UNAVAILABLE`.
+ */
+export async function createPlan(
+  office: Office,
+  source: Source,
+  request: PlanRequest,
+  operator: string,
+  deadline: number,
+): Promise<PlanHead> {
+  const findings = [
+    ...sourceFindings(source, request.action),
+    ...(await targetFindings(office, source, request.action)),
+  ];
+  const now = office.clock();
+  const id = newPlanId(now, office.random(5));
+  const head: PlanHead = {
+    id,
+    source: source.key,
+    sourceName: source.name,
+    action: request.action,
+    target: request.action === 'replay' ? (targetOf(source) ?? '') : '',
+    choices: request.choices,
+    selection: request.selectionText,
+    findings,
+    state: 'preparing',
+    stateReason: '',
+    createdAt: now,
+    createdBy: operator,
+    expiresAt: now + PLAN_LIFETIME,
+    cursor: undefined,
+    chunks: 0,
+    counts: NO_COUNTS,
+    request: 'none',
+    runner: '',
+    startedAt: undefined,
+    startedBy: '',
+    finishedAt: undefined,
+  };
+  const where = { key: source.key, name: source.name };
+  const audit = await office.store.audit.open({
+    at: now,
+    operator,
+    operation: 'plan.create',
+    source: where,
+    planId: id,
+  });
+  await office.store.plans.create(head, newWriteId(office));
+  await office.store.sources.indexPlan(source.key, id, now);
+  await office.store.runs.enqueue(id, office.leaseMs); // should this process die while preparing
+  const prepared = await continuePreparing(office, source, id, request.selection, deadline);
+  const { planned, skipped } = prepared.counts;
+  await office.store.audit.close(audit, `${prepared.state}: ${planned} letters, ${skipped} skipped`, office.clock());
+  return prepared;
+}
+
+/** Whether the target is there: its sender link is opened and closed again. */
+async function targetFindings(office: Office, source: Source, action: Action): Promise<Finding[]> {
+  const target = targetOf(source);
+  if (action === 'discard' || target === undefined) return [];
+  try {
+    await (await office.broker.openTarget(source, target)).close();
+    return [];
+  } catch (error) {
+    if (!isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) throw error;
+    return [{ code: 'target-unreachable', level: 'block', letters: 0, message: `${target}: ${error.message}` }];
+  }
+}
+
+/** Goes on laying letters into chunks until `deadline`. Another process doing the same ends this one quietly. */
+export async function continuePreparing(
+  office: Office,
+  source: Source,
+  id: PlanId,
+  selection: Selection,
+  deadline: number,
+): Promise<PlanHead> {
+  const journal = new Journal(office, await loadPlan(office, id));
+  if (journal.head.state !== 'preparing') return journal.head;
+  // Whoever takes the head last goes on; the others' next write fails.
+  const runner = newWriteId(office);
+  try {
+    await journal.commit((head) => ({ ...head, runner }));
+    return await layOut(office, source, journal, selection, deadline);
+  } catch (error) {
+    if (error instanceof TakenOver) return (await loadPlan(office, id)).head;
+    throw error;
+  }
+}
+
+async function layOut(
+  office: Office,
+  source: Source,
+  journal: Journal,
+  selection: Selection,
+  deadline: number,
+): Promise<PlanHead> {
+  let batch = newBatch();
+  const from = journal.head.cursor;
+  const options = {
+    ...(from !== undefined && { from }),
+    ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
+  };
+  for await (const record of office.store.letters.open(source.key, options)) {
+    if (office.clock() >= deadline) {
+      await flush(journal, batch, record.letter.sequenceNumber);
+      return journal.head;
+    }
+    if (!matches(record, selection)) continue;
+    const { letter } = record;
+    if (isFull(batch, source, letter.bytes)) {
+      await flush(journal, batch, letter.sequenceNumber);
+      batch = newBatch();
+    }
+    const { action, choices } = journal.head;
+    const reason = plannedRefusal(source, action, choices, record, office.clock());
+    if (reason === undefined) {
+      batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
+      batch.bytes += letter.bytes + OVERHEAD;
+      if (action === 'replay') batch.notes.push((findings) => countExpiry(findings, source, letter));
+    } else {
+      batch.exceptions.push({
+        number: letter.sequenceNumber,
+        fate: { kind: 'skipped', reason },
+        maybeDuplicate: false,
+      });
+      batch.notes.push((findings) => countSkip(findings, reason));
+    }
+  }
+  await flush(journal, batch, undefined);
+  await journal.commit(ready);
+  return journal.head;
+}
+
+interface Batch {
+  readonly letters: ChunkLetter[];
+  readonly exceptions: Exception[];
+  readonly notes: ((findings: readonly Finding[]) => Finding[])[];
+  bytes: number;
+}
+
+function newBatch(): Batch {
+  return { letters: [], exceptions: [], notes: [], bytes: 0 };
+}
+
+function isFull(batch: Batch, source: Source, bytes: number): boolean {
+  return (
+    batch.letters.length >= MAX_CHUNK ||
+    batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
+    (batch.letters.length > 0 && batch.bytes + bytes + OVERHEAD > source.entity.maxMessageBytes)
+  );
+}
+
+async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | undefined): Promise<void> {
+  const chunk: Chunk | undefined =
+    batch.letters.length === 0
+      ? undefined
+      : {
+          key: `chunk:${String(journal.head.chunks + 1).padStart(6, '0')}`,
+          state: 'planned',
+          letters: batch.letters,
+          maybeDuplicate: false,
+          waitingSince: undefined,
+          audit: '',
+        };
+  await journal.commit(
+    (head) => ({
+      ...head,
+      cursor: cursor ?? head.cursor,
+      chunks: head.chunks + (chunk === undefined ? 0 : 1),
+      findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
+      counts: {
+        ...head.counts,
+        planned: head.counts.planned + batch.letters.length + batch.exceptions.length,
+        pending: head.counts.pending + batch.letters.length,
+        skipped: head.counts.skipped + batch.exceptions.length,
+      },
+    }),
+    { ...(chunk && { chunks: [chunk] }), exceptions: batch.exceptions },
+  );
+}
+
+function ready(head: PlanHead): PlanHead {
+  const nothing: Finding = {
+    code: 'nothing-to-send',
+    level: 'block',
+    letters: 0,
+    message: 'no letter fits the selection and may be sent; see the other findings',
+  };
+  return {
+    ...head,
+    state: 'ready',
+    runner: '',
+    findings: head.counts.pending === 0 ? [...head.findings, nothing] : head.findings,
+  };
+}
+
+/** The source of a plan. Throws `DLO_SOURCE_UNKNOWN` when it has left the catalog. */
+export function sourceOf(office: Office, head: PlanHead): Source {
+  const source = office.catalog.sources.find(({ key }) => key === head.source);
+  if (source !== undefined) return source;
+  throw new OfficeError(
+    'DLO_SOURCE_UNKNOWN',
+    `the source "${head.sourceName}" of this plan is not in the catalog any more`,
+  );
+}

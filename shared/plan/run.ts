@@ -1,0 +1,213 @@
+/** Running a plan, slice by slice. A slice lasts minutes at most; what is left is done by the next, in any process. */
+import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import type { PlanId } from '../letter.ts';
+import type { Office } from '../office.ts';
+import type { Lease } from '../store/sources.ts';
+import { type ChunkResult, type Work, workOn } from './chunk.ts';
+import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
+import type { Chunk, PlanHead, PlanState } from './plan.ts';
+import { sourceOf } from './prepare.ts';
+
+/** How a slice ended. */
+export type SliceEnd =
+  /** Nothing more to do: finished, paused, cancelled, or it was not running at all. */
+  | { readonly kind: 'over' }
+  /** Another process holds the lease; it goes on. */
+  | { readonly kind: 'held' }
+  /** The deadline came; go on at once. */
+  | { readonly kind: 'more' }
+  /** Go on later, ms. */
+  | { readonly kind: 'later'; readonly delayMs: number };
+
+/**
+ * Runs a plan until `deadline` (ms since 1970), or only carries out what an operator has asked for. Holds the source's lease
+ * meanwhile. Throws `DLO_STORE_UNAVAILABLE` when not even the journal can be read.
+ */
+export async function runSlice(office: Office, id: PlanId, deadline: number): Promise<SliceEnd> {
+  const { head } = await loadPlan(office, id);
+  if (head.state !== 'running') {
+    // Whoever ended it may have died before it gave the source back.
+    await office.store.sources.vacate(head.source, id, office.clock());
+    return { kind: 'over' };
+  }
+  let lease: Lease;
+  try {
+    lease = await office.store.sources.acquire(head.source, id, office.clock(), office.leaseMs);
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_SOURCE_BUSY')) return { kind: 'held' };
+    throw error;
+  }
+  let over = false;
+  try {
+    // Read after the lease was taken: what the last holder wrote is seen, and what it still tries to write is refused.
+    const current = await loadPlan(office, id);
+    if (current.head.state !== 'running') {
+      over = true;
+      return { kind: 'over' };
+    }
+    const taken = { ...current.head, runner: lease.token };
+    const writeId = newWriteId(office);
+    const etag = await office.store.plans.commit(taken, current.etag, writeId);
+    const journal = new Journal(office, { head: taken, etag, writeId });
+    const end = await new Slice(office, journal, lease, deadline).run();
+    over = end.kind === 'over';
+    return end;
+  } catch (error) {
+    if (error instanceof TakenOver) return { kind: 'held' };
+    office.log(`run ${id}: interrupted, the journal goes on from here: ${errorText(error)}`);
+    return { kind: 'later', delayMs: office.retryMs };
+  } finally {
+    await office.store.sources.release(lease, over).catch((error: unknown) => {
+      office.log(`run ${id}: the lease was not given back and will expire: ${errorText(error)}`);
+    });
+  }
+}
+
+class Slice {
+  readonly #office: Office;
+  readonly #journal: Journal;
+  readonly #deadline: number;
+  #lease: Lease;
+  /** Key up to which every chunk is done. */
+  #behind: string | undefined;
+
+  constructor(office: Office, journal: Journal, lease: Lease, deadline: number) {
+    this.#office = office;
+    this.#journal = journal;
+    this.#lease = lease;
+    this.#deadline = deadline;
+  }
+
+  async run(): Promise<SliceEnd> {
+    const { head } = this.#journal;
+    const early = this.#endBefore(await this.#nextChunk());
+    if (early !== undefined) return early;
+    const source = sourceOf(this.#office, head);
+    const queue = await this.#office.broker.open(source);
+    try {
+      const target = head.action === 'replay' ? await this.#office.broker.openTarget(source, head.target) : undefined;
+      try {
+        const assertLeased = () => this.#assertLeased();
+        return await this.#chunks({
+          office: this.#office,
+          source,
+          journal: this.#journal,
+          queue,
+          target,
+          assertLeased,
+        });
+      } finally {
+        await target?.close();
+      }
+    } catch (error) {
+      if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#end('paused', error.message);
+      throw error;
+    } finally {
+      await queue.close();
+    }
+  }
+
+  async #chunks(work: Work): Promise<SliceEnd> {
+    for (;;) {
+      await this.#keepLease();
+      const chunk = await this.#nextChunk();
+      const end = this.#endBefore(chunk) ?? (await this.#after(chunk as Chunk, await workOn(work, chunk as Chunk)));
+      if (end !== undefined) return end;
+      if (this.#office.clock() >= this.#deadline) return { kind: 'more' };
+    }
+  }
+
+  /** Ends the slice where an operator asked for it or nothing is left; needs no broker. */
+  #endBefore(chunk: Chunk | undefined): Promise<SliceEnd> | undefined {
+    const { request } = this.#journal.head;
+    // What was sent is completed first, whatever was asked for: that letter must not be sent again by anyone.
+    if (request !== 'none' && chunk?.state !== 'sent') return this.#obey(request, chunk);
+    return chunk === undefined ? this.#end('finished', '') : undefined;
+  }
+
+  /**
+   * The first chunk that is not done. Chunks are worked on in the order of their keys and one in flight blocks those
+   * behind it, so a chunk in flight is always the first.
+   */
+  async #nextChunk(): Promise<Chunk | undefined> {
+    const options = { unfinished: true, ...(this.#behind !== undefined && { after: this.#behind }) };
+    for await (const chunk of this.#office.store.plans.chunks(this.#journal.head.id, options)) return chunk;
+    return undefined;
+  }
+
+  async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
+    if (result.kind === 'again') return undefined;
+    if (result.kind === 'next') {
+      this.#behind = chunk.key;
+      return undefined;
+    }
+    if (result.kind === 'refused') return this.#end('paused', result.why);
+    this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
+    const head = await this.#journal.refresh();
+    if (head.request !== 'none') return { kind: 'later', delayMs: 1000 };
+    await this.#journal.commit((now) => ({ ...now, stateReason: result.why }));
+    return { kind: 'later', delayMs: this.#office.retryMs };
+  }
+
+  /** Carries out what an operator asked for. Letters not sent yet stay where they are. */
+  async #obey(request: 'pause' | 'cancel', chunk: Chunk | undefined): Promise<SliceEnd> {
+    if (request === 'pause') return this.#end('paused', 'paused by an operator');
+    const maybe = chunk?.state === 'sending' ? chunk.letters.length : 0;
+    return this.#end('cancelled', 'cancelled by an operator', (head) => ({
+      ...head,
+      counts: {
+        ...head.counts,
+        pending: 0,
+        left: head.counts.left + head.counts.pending,
+        maybeDuplicate: head.counts.maybeDuplicate + maybe,
+      },
+    }));
+  }
+
+  async #end(
+    state: PlanState,
+    reason: string,
+    change: (head: PlanHead) => PlanHead = (head) => head,
+  ): Promise<SliceEnd> {
+    const over = state !== 'paused';
+    await this.#journal.commit((head) => ({
+      ...change(head),
+      state,
+      stateReason: reason,
+      request: 'none',
+      runner: '',
+      ...(over && { finishedAt: this.#office.clock() }),
+    }));
+    const { counts, id, source, sourceName, startedBy } = this.#journal.head;
+    await this.#office.store.audit.note(
+      {
+        at: this.#office.clock(),
+        operator: startedBy,
+        operation: over ? 'plan.finish' : 'plan.pause',
+        source: { key: source, name: sourceName },
+        planId: id,
+      },
+      `${state}${reason && ` (${reason})`}: ${countsText(counts)}`,
+    );
+    return { kind: 'over' };
+  }
+
+  async #keepLease(): Promise<void> {
+    const { clock, leaseMs, store } = this.#office;
+    if (this.#lease.until - clock() > leaseMs / 2) return;
+    this.#lease = await store.sources.renew(this.#lease, clock(), leaseMs);
+  }
+
+  #assertLeased(): void {
+    if (this.#office.clock() < this.#lease.until) return;
+    throw new OfficeError('DLO_SOURCE_BUSY', 'the lease on the source ended before the act');
+  }
+}
+
+/** Counts in words, for audit and logs. */
+export function countsText(counts: PlanHead['counts']): string {
+  const { planned, done, skipped, failed, left, pending, maybeDuplicate } = counts;
+  const open = pending > 0 ? `, ${pending} pending` : '';
+  const doubled = maybeDuplicate > 0 ? `; ${maybeDuplicate} may be doubled` : '';
+  return `${planned} planned = ${done} done, ${skipped} skipped, ${failed} failed, ${left} left${open}${doubled}`;
+}

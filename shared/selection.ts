@@ -1,0 +1,80 @@
+/** Which letters: the choice an operator makes, in JSON and as a query string, and whether a record fits it. */
+import { z } from 'zod';
+import { ADVICES, CATEGORIES } from './classify/evidence.ts';
+import { parseSequenceNumber, type SequenceNumber } from './letter.ts';
+import type { LetterRecord } from './store/letters.ts';
+
+const text = z.string().min(1).max(4096);
+const texts = z.array(text).min(1).max(100);
+const instant = z.iso.datetime({ offset: true }).transform((iso) => Date.parse(iso));
+
+/** A sequence number at the door: a decimal string, because JSON numbers lose digits above 2^53. */
+export const sequenceNumberSchema = z.string().transform((value, context): SequenceNumber => {
+  const number = parseSequenceNumber(value);
+  if (number !== undefined) return number;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a decimal sequence number between 0 and 2^63 - 1, as a string',
+  });
+  return z.NEVER;
+});
+
+/** All conditions given must hold; in a list, any one. Without conditions it is every open letter. */
+export const selectionSchema = z.strictObject({
+  reason: texts.optional(),
+  category: z.array(z.enum(CATEGORIES)).min(1).optional(),
+  advice: z.array(z.enum(ADVICES)).min(1).optional(),
+  exceptionType: texts.optional(),
+  messageType: texts.optional(),
+  messageId: texts.optional(),
+  sequenceNumber: z.array(sequenceNumberSchema).min(1).max(1000).optional(),
+  /** When the office first saw the letter. */
+  seenFrom: instant.optional(),
+  seenTo: instant.optional(),
+  /** When the broker first accepted the message. */
+  enqueuedFrom: instant.optional(),
+  enqueuedTo: instant.optional(),
+  /** An application property and the value it must have, compared as text. */
+  property: z.strictObject({ name: z.string().min(1).max(256), equals: z.string().max(4096) }).optional(),
+  minReplayCount: z.number().int().min(0).max(1_000_000).optional(),
+  maxReplayCount: z.number().int().min(0).max(1_000_000).optional(),
+});
+
+/** A checked selection. Times are ms since 1970. */
+export type Selection = z.infer<typeof selectionSchema>;
+
+/** Whether a recorded letter fits. Reasons, types and ids are compared exactly, but reasons without regard to case. */
+export function matches(record: LetterRecord, selection: Selection): boolean {
+  const { classification, letter } = record;
+  return (
+    (selection.reason === undefined || hasReason(selection.reason, classification.evidence.reason)) &&
+    has(selection.category, classification.category) &&
+    has(selection.advice, classification.advice) &&
+    has(selection.exceptionType, classification.evidence.exceptionType) &&
+    has(selection.messageType, classification.evidence.messageType) &&
+    has(selection.messageId, letter.messageId) &&
+    has(selection.sequenceNumber, letter.sequenceNumber) &&
+    within(record.firstSeen, selection.seenFrom, selection.seenTo) &&
+    within(letter.enqueuedAt, selection.enqueuedFrom, selection.enqueuedTo) &&
+    within(letter.replay.count, selection.minReplayCount, selection.maxReplayCount) &&
+    (selection.property === undefined || hasProperty(record, selection.property))
+  );
+}
+
+function has<Value>(wanted: readonly Value[] | undefined, value: Value | undefined): boolean {
+  return wanted === undefined || (value !== undefined && wanted.includes(value));
+}
+
+function hasReason(wanted: readonly string[], reason: string | undefined): boolean {
+  const folded = reason?.trim().toLowerCase();
+  return folded !== undefined && wanted.some((one) => one.trim().toLowerCase() === folded);
+}
+
+/** From inclusive, to inclusive. */
+function within(value: number, from: number | undefined, to: number | undefined): boolean {
+  return (from === undefined || value >= from) && (to === undefined || value <= to);
+}
+
+function hasProperty(record: LetterRecord, wanted: { name: string; equals: string }): boolean {
+  return record.letter.properties.some(({ name, value }) => name === wanted.name && String(value) === wanted.equals);
+}

@@ -1,0 +1,58 @@
+/** Azure Service Bus behind the port `shared/broker.ts`. */
+import type { Broker } from '../broker.ts';
+import { readEndpoint } from './credentials.ts';
+import { openDeadLetterQueue } from './deadLetterQueue.ts';
+import { bodyParts, openEnvelope } from './envelope.ts';
+import { type Namespace, shareNamespace } from './namespace.ts';
+import { reset } from './reset.ts';
+import { openReplayTarget } from './target.ts';
+
+/** What the adapter needs from its surroundings. */
+export interface ServiceBusOptions {
+  /** App settings with the connections that the catalog names. */
+  readonly settings: Readonly<Record<string, string | undefined>>;
+  /** ms since 1970. */
+  readonly clock: () => number;
+  /** Takes one line about the adapter's own state; never about the contents of messages. */
+  readonly log: (line: string) => void;
+  /** How long the broker may take for an answer, ms. Default 30 s. */
+  readonly operationTimeoutMs?: number;
+}
+
+const OPERATION_TIMEOUT_MS = 30_000;
+
+/**
+ * The broker. Connects when it is first used, once for each connection setting.
+ *
+ * @example
+ * const broker = createServiceBus({ settings: process.env, clock: Date.now, log: console.log });
+ * const queue = await broker.open(source);
+ * const letters = await queue.peek(sequenceNumber(0n), 100);
+ */
+export function createServiceBus(options: ServiceBusOptions): Broker {
+  const { settings, clock, log, operationTimeoutMs = OPERATION_TIMEOUT_MS } = options;
+  const namespaces = new Map<string, Namespace>();
+
+  function namespaceAt(connection: string): Namespace {
+    let namespace = namespaces.get(connection);
+    if (namespace === undefined) {
+      namespace = shareNamespace(readEndpoint(connection, settings), { operationTimeoutMs, log });
+      namespaces.set(connection, namespace);
+    }
+    return namespace;
+  }
+
+  return {
+    async open(source) {
+      return openDeadLetterQueue(namespaceAt(source.namespace.connection), source, { clock, log });
+    },
+    async openTarget(source, entity) {
+      return openReplayTarget(namespaceAt(source.namespace.connection), entity);
+    },
+    reset,
+    bodyOf: (message) => bodyParts(openEnvelope(message)),
+    async close() {
+      await Promise.all([...namespaces.values()].map((namespace) => namespace.close()));
+    },
+  };
+}

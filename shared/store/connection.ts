@@ -1,0 +1,49 @@
+import type { TokenCredential } from '@azure/identity';
+import { OfficeError } from '../errors.ts';
+
+/** How to reach one storage service: by connection string, or by its address with the app's identity. */
+export type StorageConnection =
+  | { readonly kind: 'connection-string'; readonly text: string }
+  | { readonly kind: 'identity'; readonly url: string; readonly credential: () => Promise<TokenCredential> };
+
+/**
+ * Reads the connection the way the Functions host does: `AzureWebJobsStorage` as a connection string, or the section
+ * `AzureWebJobsStorage__accountName` / `__tableServiceUri` / `__queueServiceUri` with `__clientId` for an identity.
+ * Throws `DLO_CATALOG_INVALID` when neither is set.
+ */
+export function storageConnection(
+  settings: Readonly<Record<string, string | undefined>>,
+  service: 'table' | 'queue',
+): StorageConnection {
+  const name = 'AzureWebJobsStorage';
+  const text = settings[name];
+  if (text) {
+    const local = text.trim() === 'UseDevelopmentStorage=true';
+    return { kind: 'connection-string', text: local ? developmentStorage(service) : text };
+  }
+  const account = settings[`${name}__accountName`];
+  const url =
+    settings[`${name}__${service}ServiceUri`] ?? (account && `https://${account}.${service}.core.windows.net`);
+  if (!url) {
+    throw new OfficeError(
+      'DLO_CATALOG_INVALID',
+      `the app settings have neither a connection string "${name}" nor "${name}__accountName"`,
+    );
+  }
+  const clientId = settings[`${name}__clientId`];
+  return { kind: 'identity', url, credential: () => identity(clientId) };
+}
+
+/** The identity library takes long to load; a connection string does not need it. */
+async function identity(clientId: string | undefined): Promise<TokenCredential> {
+  const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
+  return clientId ? new ManagedIdentityCredential({ clientId }) : new DefaultAzureCredential();
+}
+
+/** Azurite's published account and key; the table and queue clients differ in whether they know the short form. */
+function developmentStorage(service: 'table' | 'queue'): string {
+  const key = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
+  const port = service === 'table' ? 10_002 : 10_001;
+  const endpoint = `${service === 'table' ? 'Table' : 'Queue'}Endpoint=http://127.0.0.1:${port}/devstoreaccount1`;
+  return `DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=${key};${endpoint};`;
+}

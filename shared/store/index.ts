@@ -1,0 +1,37 @@
+/** The office's store: Azure Tables and one queue. Only this folder imports the storage SDKs. */
+import { AuditStore } from './audit.ts';
+import { storageConnection } from './connection.ts';
+import { LetterStore } from './letters.ts';
+import { PlanStore } from './plans.ts';
+import { RunQueue } from './runs.ts';
+import { SnapshotStore } from './snapshots.ts';
+import { SourceStore } from './sources.ts';
+
+export interface Store {
+  readonly letters: LetterStore;
+  readonly plans: PlanStore;
+  readonly sources: SourceStore;
+  readonly snapshots: SnapshotStore;
+  readonly audit: AuditStore;
+  readonly runs: RunQueue;
+}
+
+/**
+ * Opens the store that the app settings name (`AzureWebJobsStorage`). Connects on first use. `newId` gives a fresh
+ * unique text, fit for keys. Throws `DLO_CATALOG_INVALID` when the settings name none.
+ */
+export function openStore(
+  settings: Readonly<Record<string, string | undefined>>,
+  office: string,
+  newId: () => string,
+): Store {
+  const tables = storageConnection(settings, 'table');
+  return {
+    letters: new LetterStore(tables, office),
+    plans: new PlanStore(tables),
+    sources: new SourceStore(tables, newId),
+    snapshots: new SnapshotStore(tables),
+    audit: new AuditStore(tables, newId),
+    runs: new RunQueue(storageConnection(settings, 'queue')),
+  };
+}

@@ -1,0 +1,284 @@
+/**
+ * Table `plans`: plan and journal. PartitionKey plan id; RowKey `head`, `chunk:…`, `letter:<number>` for letters whose fate
+ * differs from their chunk's, `returned:<source>:<number>` for letters that came back.
+ */
+import { z } from 'zod';
+import { type PlanId, parsePlanId, parseSequenceNumber, type SequenceNumber, type SourceKey } from '../letter.ts';
+import {
+  ACTIONS,
+  type Chunk,
+  choicesSchema,
+  type Exception,
+  FINDING_CODES,
+  PLAN_STATES,
+  type PlanHead,
+  SKIP_REASONS,
+} from '../plan/plan.ts';
+import type { StorageConnection } from './connection.ts';
+import { checked, json, numberKey, time } from './rows.ts';
+import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
+
+const HEAD = 'head';
+
+/** A plan's head together with the version it was read in. */
+export interface VersionedHead {
+  readonly head: PlanHead;
+  readonly etag: string;
+  /** Names the last write, so that a writer whose answer was lost can tell that it was its own. */
+  readonly writeId: string;
+}
+
+/** A letter of a plan that came back to a dead-letter queue. */
+export interface Returned {
+  readonly source: SourceKey;
+  readonly number: SequenceNumber;
+  /** Number it had when it was sent back. */
+  readonly of: SequenceNumber | undefined;
+  readonly reason: string;
+  /** When it was seen again, ms since 1970. */
+  readonly at: number;
+}
+
+/** Changes to chunk and exception rows that go together with a change of the head. */
+export interface JournalRows {
+  readonly chunks?: readonly Chunk[];
+  readonly removeChunks?: readonly string[];
+  readonly exceptions?: readonly Exception[];
+}
+
+/** Most rows that one journal write can take beside the head. */
+export const MAX_JOURNAL_ROWS = MAX_STEPS - 1;
+
+/** The plans table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
+export class PlanStore {
+  readonly #table: Table;
+
+  constructor(connection: StorageConnection) {
+    this.#table = new Table(connection, 'plans');
+  }
+
+  /** Stores a new plan. Throws {@link StoreConflict} when the id is taken. */
+  async create(head: PlanHead, writeId: string): Promise<void> {
+    await this.#table.insert(headRow(head, writeId));
+  }
+
+  /** The head, or `undefined`. Throws `DLO_RECORD_UNREADABLE`. */
+  async head(id: PlanId): Promise<VersionedHead | undefined> {
+    const row = await this.#table.get(id, HEAD);
+    return row && readHead(row);
+  }
+
+  /**
+   * Writes the head and rows beside it, all or nothing, only if the head is still the version that was read. This
+   * condition is what keeps a runner that lost its lease from writing. Throws {@link StoreConflict}. Returns the new version.
+   */
+  async commit(head: PlanHead, etag: string, writeId: string, rows: JournalRows = {}): Promise<string> {
+    const steps: Step[] = [{ kind: 'merge', row: headRow(head, writeId), etag }];
+    for (const chunk of rows.chunks ?? []) steps.push({ kind: 'merge', row: chunkRow(head.id, chunk) });
+    for (const key of rows.removeChunks ?? []) steps.push({ kind: 'delete', partitionKey: head.id, rowKey: key });
+    for (const exception of rows.exceptions ?? []) steps.push({ kind: 'merge', row: exceptionRow(head.id, exception) });
+    const [version] = await this.#table.transact(steps);
+    return version ?? '';
+  }
+
+  /** Chunks in running order, after `after`; with `unfinished`, only those that are not done. */
+  async *chunks(id: PlanId, options: { after?: string; unfinished?: boolean } = {}): AsyncGenerator<Chunk> {
+    const parts = [odata`PartitionKey eq ${id} and RowKey gt ${options.after ?? 'chunk:'} and RowKey lt 'chunk;'`];
+    if (options.unfinished) parts.push("state ne 'done'");
+    for await (const row of this.#table.query(parts.join(' and '), { pageSize: 20 })) yield readChunk(row);
+  }
+
+  /** Letters whose fate differs from their chunk's, ascending, from number `from`. */
+  async *exceptions(id: PlanId, from?: SequenceNumber): AsyncGenerator<Exception> {
+    const start = from === undefined ? 'letter:' : `letter:${numberKey(from)}`;
+    const filter = odata`PartitionKey eq ${id} and RowKey ge ${start} and RowKey lt 'letter;'`;
+    for await (const row of this.#table.query(filter)) yield readException(row);
+  }
+
+  /** Notes that a letter of the plan came back. Writing it twice changes nothing. Unknown plans are ignored. */
+  async addReturned(id: PlanId, returned: Returned): Promise<void> {
+    if ((await this.#table.get(id, HEAD)) === undefined) return; // a stranger's property is not a plan
+    await this.#table.merge({
+      partitionKey: id,
+      rowKey: `returned:${returned.source}:${numberKey(returned.number)}`,
+      source: returned.source,
+      number: returned.number,
+      of: returned.of,
+      reason: returned.reason.slice(0, 1024),
+      at: new Date(returned.at),
+    });
+  }
+
+  /** Letters of the plan that came back, by source and number. */
+  async *returned(id: PlanId): AsyncGenerator<Returned> {
+    const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
+    for await (const row of this.#table.query(filter)) {
+      yield checked(returnedSchema, row, 'plans');
+    }
+  }
+
+  /** Removes a plan with all its rows. */
+  async remove(id: PlanId): Promise<void> {
+    const keys: string[] = [];
+    const select = ['PartitionKey', 'RowKey'];
+    for await (const row of this.#table.query(odata`PartitionKey eq ${id}`, { select })) keys.push(row.rowKey);
+    keys.sort((a, b) => Number(a === HEAD) - Number(b === HEAD)); // the head last: what is half removed can be found again
+    for (let i = 0; i < keys.length; i += MAX_STEPS) {
+      const part = keys.slice(i, i + MAX_STEPS);
+      await this.#table.transact(part.map((rowKey) => ({ kind: 'delete', partitionKey: id, rowKey })));
+    }
+  }
+}
+
+const findingSchema = z.object({
+  code: z.enum(FINDING_CODES),
+  level: z.enum(['block', 'warn']),
+  letters: z.number(),
+  message: z.string(),
+});
+
+const sequence = z.string().transform((text, context): SequenceNumber => {
+  const number = parseSequenceNumber(text);
+  if (number !== undefined) return number;
+  context.addIssue({ code: 'custom', message: 'is not a sequence number' });
+  return z.NEVER;
+});
+
+const headSchema = z.object({
+  partitionKey: z.string().transform((text, context): PlanId => {
+    const id = parsePlanId(text);
+    if (id !== undefined) return id;
+    context.addIssue({ code: 'custom', message: 'is not a plan id' });
+    return z.NEVER;
+  }),
+  etag: z.string(),
+  writeId: z.string(),
+  source: z.string().transform((key) => key as SourceKey),
+  sourceName: z.string(),
+  action: z.enum(ACTIONS),
+  target: z.string(),
+  choices: json(choicesSchema),
+  selection: z.string(),
+  findings: json(z.array(findingSchema)),
+  state: z.enum(PLAN_STATES),
+  stateReason: z.string(),
+  createdAt: time,
+  createdBy: z.string(),
+  expiresAt: time,
+  cursor: z.string().transform((text) => parseSequenceNumber(text)),
+  chunks: z.number(),
+  planned: z.number(),
+  pending: z.number(),
+  done: z.number(),
+  skipped: z.number(),
+  failed: z.number(),
+  left: z.number(),
+  maybeDuplicate: z.number(),
+  request: z.enum(['none', 'pause', 'cancel']),
+  runner: z.string(),
+  startedAt: time.optional(),
+  startedBy: z.string(),
+  finishedAt: time.optional(),
+});
+
+function headRow(head: PlanHead, writeId: string): RowWrite {
+  const { id, choices, findings, counts, cursor, createdAt, expiresAt, startedAt, finishedAt, ...plain } = head;
+  return {
+    ...plain,
+    ...counts,
+    partitionKey: id,
+    rowKey: HEAD,
+    writeId,
+    choices: JSON.stringify(choices),
+    findings: JSON.stringify(findings),
+    cursor: cursor ?? '',
+    createdAt: new Date(createdAt),
+    expiresAt: new Date(expiresAt),
+    startedAt: startedAt === undefined ? undefined : new Date(startedAt),
+    finishedAt: finishedAt === undefined ? undefined : new Date(finishedAt),
+  };
+}
+
+function readHead(row: StoredRow): VersionedHead {
+  const { partitionKey, etag, writeId, planned, pending, done, skipped, failed, left, maybeDuplicate, ...plain } =
+    checked(headSchema, row, 'plans');
+  const counts = { planned, pending, done, skipped, failed, left, maybeDuplicate };
+  const head: PlanHead = {
+    ...plain,
+    id: partitionKey,
+    counts,
+    startedAt: plain.startedAt,
+    finishedAt: plain.finishedAt,
+  };
+  return { head, etag, writeId };
+}
+
+const chunkSchema = z.object({
+  rowKey: z.string(),
+  state: z.enum(['planned', 'sending', 'sent', 'done']),
+  letters: json(z.array(z.tuple([sequence, z.string()]))),
+  maybeDuplicate: z.boolean(),
+  waitingSince: time.optional(),
+  audit: z.string(),
+});
+
+function chunkRow(id: PlanId, chunk: Chunk): RowWrite {
+  return {
+    partitionKey: id,
+    rowKey: chunk.key,
+    state: chunk.state,
+    letters: JSON.stringify(chunk.letters.map(({ number, identity }) => [number, identity])),
+    maybeDuplicate: chunk.maybeDuplicate,
+    waitingSince: chunk.waitingSince === undefined ? undefined : new Date(chunk.waitingSince),
+    audit: chunk.audit,
+  };
+}
+
+function readChunk(row: StoredRow): Chunk {
+  const { rowKey, letters, waitingSince, ...plain } = checked(chunkSchema, row, 'plans');
+  const pairs = letters.map(([number, identity]) => ({ number, identity }));
+  return { ...plain, key: rowKey, letters: pairs, waitingSince };
+}
+
+const exceptionSchema = z
+  .object({
+    number: sequence,
+    fate: z.enum(['skipped', 'failed', 'left']),
+    reason: z.string(),
+    maybeDuplicate: z.boolean(),
+  })
+  .transform(({ number, fate, reason, maybeDuplicate }, context): Exception => {
+    if (fate === 'failed') return { number, maybeDuplicate, fate: { kind: fate, reason } };
+    const parsed = fate === 'skipped' ? skipReason.safeParse(reason) : leftReason.safeParse(reason);
+    if (parsed.success)
+      return { number, maybeDuplicate, fate: { kind: fate, reason: parsed.data } as Exception['fate'] };
+    context.addIssue({ code: 'custom', path: ['reason'], message: 'is not a known reason' });
+    return z.NEVER;
+  });
+const skipReason = z.enum(SKIP_REASONS);
+const leftReason = z.enum(['cancelled', 'locked', 'not-held']);
+
+function exceptionRow(id: PlanId, { number, fate, maybeDuplicate }: Exception): RowWrite {
+  return {
+    partitionKey: id,
+    rowKey: `letter:${numberKey(number)}`,
+    number,
+    fate: fate.kind,
+    reason: fate.reason.slice(0, 1024),
+    maybeDuplicate,
+  };
+}
+
+function readException(row: StoredRow): Exception {
+  return checked(exceptionSchema, row, 'plans');
+}
+
+const returnedSchema = z
+  .object({
+    source: z.string().transform((key) => key as SourceKey),
+    number: sequence,
+    of: sequence.optional(),
+    reason: z.string(),
+    at: time,
+  })
+  .transform((row): Returned => ({ ...row, of: row.of }));

@@ -1,0 +1,180 @@
+/** One Azure table, seen as rows with keys. The only file that knows the table SDK; every failure leaves it translated. */
+import {
+  odata,
+  RestError,
+  TableClient,
+  type TableEntity,
+  type TableServiceClientOptions,
+  TableTransaction,
+} from '@azure/data-tables';
+import { errorText, OfficeError } from '../errors.ts';
+import type { StorageConnection } from './connection.ts';
+
+export { odata };
+
+/** A row as stored: its keys, its version, and columns that the reader still has to check. */
+export interface StoredRow {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+  readonly etag: string;
+  readonly [column: string]: unknown;
+}
+
+/** What a cell can hold. `undefined` leaves a column as it is. */
+export type Cell = string | number | boolean | Date | undefined;
+
+/** Columns to write under a key. */
+export type RowWrite = { readonly partitionKey: string; readonly rowKey: string } & { readonly [column: string]: Cell };
+
+/** One step of a transaction. `merge` with an etag fails when the row has changed; without one it creates or merges. */
+export type Step =
+  | { readonly kind: 'insert'; readonly row: RowWrite }
+  | { readonly kind: 'merge'; readonly row: RowWrite; readonly etag?: string | undefined }
+  | { readonly kind: 'delete'; readonly partitionKey: string; readonly rowKey: string };
+
+/** A conditional write lost: the row exists already, is gone, or has changed since it was read. Nothing was written. */
+export class StoreConflict extends Error {
+  override readonly name = 'StoreConflict';
+}
+
+/** Largest number of steps in one transaction (Azure Tables). */
+export const MAX_STEPS = 100;
+
+// Short, because a caller holds message locks while it waits; what is not written is done again by the caller.
+const RETRIES: TableServiceClientOptions = {
+  retryOptions: { maxRetries: 2, retryDelayInMs: 200, maxRetryDelayInMs: 1000 },
+};
+
+/** One table; created when first written to. */
+export class Table {
+  readonly #open: () => Promise<TableClient>;
+  #client: Promise<TableClient> | undefined;
+
+  constructor(connection: StorageConnection, name: string) {
+    this.#open = async () => {
+      const client = await openClient(connection, name);
+      await client.createTable();
+      return client;
+    };
+  }
+
+  /** The row, or `undefined`. Throws `DLO_STORE_UNAVAILABLE`. */
+  async get(partitionKey: string, rowKey: string): Promise<StoredRow | undefined> {
+    try {
+      return (await (await this.#ready()).getEntity(partitionKey, rowKey)) as unknown as StoredRow;
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw translated(error);
+    }
+  }
+
+  /** Adds a row. Throws {@link StoreConflict} when there is one. */
+  async insert(row: RowWrite): Promise<void> {
+    await this.#do((client) => client.createEntity(row as TableEntity));
+  }
+
+  /** Writes the given columns, leaving others. With `etag`, only if the row is still that version. Returns the new version. */
+  async merge(row: RowWrite, etag?: string): Promise<string> {
+    const answer = await this.#do((client) =>
+      etag === undefined
+        ? client.upsertEntity(row as TableEntity, 'Merge')
+        : client.updateEntity(row as TableEntity, 'Merge', { etag }),
+    );
+    return answer.etag ?? '';
+  }
+
+  /** Writes the row and drops every column not given. */
+  async replace(row: RowWrite): Promise<void> {
+    await this.#do((client) => client.upsertEntity(row as TableEntity, 'Replace'));
+  }
+
+  /** Removes the row if it is there. */
+  async remove(partitionKey: string, rowKey: string): Promise<void> {
+    try {
+      await this.#do((client) => client.deleteEntity(partitionKey, rowKey));
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error;
+    }
+  }
+
+  /** All steps or none, in one partition, at most {@link MAX_STEPS}. Returns the new version of each row, in order. */
+  async transact(steps: readonly Step[]): Promise<string[]> {
+    const transaction = new TableTransaction();
+    for (const step of steps) addStep(transaction, step);
+    const answer = await this.#do((client) => client.submitTransaction(transaction.actions));
+    return answer.subResponses.map((part) => part.etag ?? '');
+  }
+
+  /** Rows that match an OData filter, in key order, page by page as they are read. */
+  async *query(filter: string, options: { select?: string[]; pageSize?: number } = {}): AsyncGenerator<StoredRow> {
+    let continuation: string | undefined;
+    do {
+      const page = await this.page(filter, { ...options, continuation });
+      yield* page.rows;
+      continuation = page.continuation;
+    } while (continuation !== undefined);
+  }
+
+  /** One page. A page may be empty and still have a continuation (Azure Tables). */
+  async page(
+    filter: string,
+    options: { select?: string[]; pageSize?: number; continuation?: string | undefined },
+  ): Promise<{ rows: StoredRow[]; continuation: string | undefined }> {
+    try {
+      const client = await this.#ready();
+      const queryOptions = { filter, ...(options.select && { select: options.select }) };
+      const pages = client.listEntities({ queryOptions }).byPage({
+        maxPageSize: options.pageSize ?? 1000,
+        ...(options.continuation !== undefined && { continuationToken: options.continuation }),
+      });
+      const { value } = await pages.next();
+      const rows = (value ?? []) as unknown as StoredRow[] & { continuationToken?: string };
+      return { rows, continuation: rows.continuationToken };
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  async #do<Result>(act: (client: TableClient) => Promise<Result>): Promise<Result> {
+    try {
+      return await act(await this.#ready());
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  #ready(): Promise<TableClient> {
+    this.#client ??= this.#open().catch((error: unknown) => {
+      this.#client = undefined; // the next caller tries again
+      throw error;
+    });
+    return this.#client;
+  }
+}
+
+async function openClient(connection: StorageConnection, name: string): Promise<TableClient> {
+  if (connection.kind === 'identity')
+    return new TableClient(connection.url, name, await connection.credential(), RETRIES);
+  const allowInsecureConnection = /Endpoint=http:\/\//i.test(connection.text);
+  return TableClient.fromConnectionString(connection.text, name, { ...RETRIES, allowInsecureConnection });
+}
+
+function addStep(transaction: TableTransaction, step: Step): void {
+  if (step.kind === 'delete') transaction.deleteEntity(step.partitionKey, step.rowKey);
+  else if (step.kind === 'insert') transaction.createEntity(step.row as TableEntity);
+  else if (step.etag === undefined) transaction.upsertEntity(step.row as TableEntity, 'Merge');
+  else transaction.updateEntity(step.row as TableEntity, 'Merge', { etag: step.etag });
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof RestError ? error.statusCode : undefined;
+}
+
+function translated(error: unknown): Error {
+  if (error instanceof StoreConflict || error instanceof OfficeError) return error;
+  const status = statusOf(error);
+  if (status === 409 || status === 412 || status === 404) {
+    return new StoreConflict(errorText(error, 200), { cause: error });
+  }
+  return new OfficeError('DLO_STORE_UNAVAILABLE', `the table store failed: ${errorText(error, 300)}`, { cause: error });
+}

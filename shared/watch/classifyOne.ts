@@ -1,0 +1,48 @@
+import type { Source } from '../catalog.ts';
+import { errorText } from '../errors.ts';
+import { parseSequenceNumber } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { recordLetters } from './record.ts';
+
+/** What the trigger tells about the message it holds: only enough to find it, since names and numbers arrive changed. */
+export interface TriggerSight {
+  readonly sequenceNumber: number;
+  readonly messageId: string;
+  readonly lockToken: string;
+}
+
+/**
+ * Classifies the letter that the Service Bus trigger holds: reads it by its exact number, records it, sets it aside.
+ *
+ * Never throws. When the broker or the store fails, the letter is left locked and unsettled: nothing is lost, and the
+ * lock's expiry is the back-off. (Throwing would make the host abandon it, and a DLQ redelivers at once, for ever.)
+ */
+export async function classifyOne(office: Office, source: Source, sight: TriggerSight): Promise<void> {
+  try {
+    const number = Number.isSafeInteger(sight.sequenceNumber)
+      ? parseSequenceNumber(String(sight.sequenceNumber))
+      : undefined;
+    if (number === undefined) {
+      office.log(`classify ${source.name}: the sequence number is rounded; left to the collecting pass`);
+      return;
+    }
+    const queue = await office.broker.open(source);
+    try {
+      const read = await queue.peekOne(number);
+      if (read === undefined || (read.letter.messageId ?? '') !== sight.messageId) {
+        office.log(
+          `classify ${source.name}: letter ${number} is not what the trigger holds; left to the collecting pass`,
+        );
+        return;
+      }
+      await recordLetters(office, source, [read.letter]);
+      const [settled] = await queue.hold([sight.lockToken]);
+      if (settled === 'lost')
+        office.log(`classify ${source.name}: the lock of letter ${number} ended before it was held`);
+    } finally {
+      await queue.close();
+    }
+  } catch (error) {
+    office.log(`classify ${source.name}: left unsettled: ${errorText(error)}`);
+  }
+}

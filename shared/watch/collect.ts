@@ -1,0 +1,89 @@
+import type { DeadLetterQueue } from '../broker.ts';
+import type { Source } from '../catalog.ts';
+import { errorText } from '../errors.ts';
+import type { Office } from '../office.ts';
+import { recordLetters } from './record.ts';
+import { survey } from './survey.ts';
+
+/** Outcome of one collecting pass over one source. */
+export interface Pass {
+  readonly source: string;
+  /** Letters recorded in this pass. */
+  readonly collected: number;
+  /** Open letters afterwards. */
+  readonly open: number;
+}
+
+const BATCH = 100;
+const MAX_BATCHES = 100;
+
+/**
+ * One pass over a source: new letters of a `defer` source are received, recorded and set aside; an `observe` source is
+ * only looked at. Then the counts are noted. Throws `DLO_BROKER_UNAVAILABLE` or `DLO_STORE_UNAVAILABLE`, after noting
+ * that too.
+ */
+export async function collect(office: Office, source: Source): Promise<Pass> {
+  try {
+    const queue = await office.broker.open(source);
+    let collected: number;
+    try {
+      collected =
+        source.mode === 'defer'
+          ? await receiveAndHold(office, source, queue)
+          : (await survey(office, source, queue)).recorded;
+    } finally {
+      await queue.close();
+    }
+    const open = await takeSnapshot(office, source);
+    await office.store.sources.passed(source.key, office.clock(), '');
+    return { source: source.name, collected, open };
+  } catch (error) {
+    await notePassFailure(office, source, error);
+    throw error;
+  }
+}
+
+/** A pass over every source, one after the other. A source that fails does not keep the next from its turn. */
+export async function collectAll(office: Office): Promise<void> {
+  for (const source of office.catalog.sources) {
+    try {
+      const pass = await collect(office, source);
+      if (pass.collected > 0) office.log(`collect ${source.name}: ${pass.collected} new, ${pass.open} open`);
+    } catch (error) {
+      office.log(`collect ${source.name}: failed, nothing lost: ${errorText(error)}`);
+    }
+  }
+}
+
+async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
+  let collected = 0;
+  for (let batch = 0; batch < MAX_BATCHES; batch++) {
+    const locked = await queue.receive(BATCH, office.collectWaitMs);
+    if (locked.length === 0) break;
+    await recordLetters(
+      office,
+      source,
+      locked.map(({ letter }) => letter),
+    );
+    // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
+    const settled = await queue.hold(locked.map(({ lock }) => lock));
+    collected += settled.filter((one) => one === 'settled').length;
+    if (locked.length < BATCH) break;
+  }
+  return collected;
+}
+
+/** Counts a source's open letters and notes the counts. */
+export async function takeSnapshot(office: Office, source: Source): Promise<number> {
+  const tally = await office.store.letters.tally(source.key);
+  await office.store.snapshots.add(source.key, { at: office.clock(), ...tally });
+  return tally.open;
+}
+
+async function notePassFailure(office: Office, source: Source, error: unknown): Promise<void> {
+  try {
+    await office.store.sources.passed(source.key, office.clock(), errorText(error));
+  } catch (again) {
+    office.log(`collect ${source.name}: the failure could not be noted: ${errorText(again)}`);
+  }
+}

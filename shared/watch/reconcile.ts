@@ -1,0 +1,29 @@
+import type { Source } from '../catalog.ts';
+import { errorText } from '../errors.ts';
+import type { Office } from '../office.ts';
+import { takeSnapshot } from './collect.ts';
+import { type Survey, survey } from './survey.ts';
+
+/** Brings the records of one source in line with its dead-letter queue. Changes no letter. */
+export async function reconcile(office: Office, source: Source): Promise<Survey> {
+  const queue = await office.broker.open(source);
+  try {
+    const result = await survey(office, source, queue);
+    await takeSnapshot(office, source);
+    return result;
+  } finally {
+    await queue.close();
+  }
+}
+
+/** Reconciles every source; one that fails does not keep the next from its turn. */
+export async function reconcileAll(office: Office): Promise<void> {
+  for (const source of office.catalog.sources) {
+    try {
+      const { present, recorded, gone } = await reconcile(office, source);
+      office.log(`reconcile ${source.name}: ${present} there, ${recorded} newly recorded, ${gone} gone`);
+    } catch (error) {
+      office.log(`reconcile ${source.name}: failed: ${errorText(error)}`);
+    }
+  }
+}
