@@ -85,6 +85,12 @@ const sourceSchema = z
     subscription: entityName.optional(),
     /** `defer`: the office sets letters aside in the DLQ. `observe`: it only looks, other tools keep working. */
     mode: z.enum(['defer', 'observe']),
+    /**
+     * Whether a Service Bus trigger gives speed beside the collecting pass. `false` for sources with AMQP value or sequence
+     * bodies (JMS): the host cannot hand such a message to a Node function and abandons it at once, over and over, until the
+     * collecting pass gets hold of it.
+     */
+    trigger: z.boolean().default(true),
     owner: z.strictObject({ team: z.string().min(1).max(100), contact: z.string().min(1).max(200) }),
     runbook: z.url().optional(),
     /** How long a letter may stay, from when it was first seen. Nothing is ever removed without it. */
@@ -178,6 +184,8 @@ export interface Source extends Omit<SourceEntry, 'namespace' | 'queue' | 'topic
   readonly of: Entity;
   /** Path of the entity in its namespace: `orders`, or `events/Subscriptions/billing`. */
   readonly path: string;
+  /** The entry as it stands in the catalog, JSON: kept by the store for when the source leaves the catalog. */
+  readonly declared: string;
 }
 
 /** The catalog, checked and resolved. */
@@ -208,7 +216,8 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
     else namespaces.set(name, { label: name, host, ...entry });
   }
   if (problems.length > 0) throw invalid(problems);
-  const sources = parsed.data.sources.map((entry) => resolve(entry, namespaces));
+  const declared = (json as { sources: unknown[] }).sources;
+  const sources = parsed.data.sources.map((entry, i) => resolve(entry, namespaces, JSON.stringify(declared[i])));
   const byKey = new Map<SourceKey, string>();
   for (const source of sources) {
     const twin = byKey.get(source.key);
@@ -234,7 +243,23 @@ export function readCatalog(file: string | URL, settings: Readonly<Record<string
   return parseCatalog(json, settings);
 }
 
-function resolve(entry: SourceEntry, namespaces: ReadonlyMap<string, Namespace>): Source {
+/** A source that has left the catalog, from its stored entry; `undefined` when its namespace has left too. */
+export function reviveSource(catalog: Catalog, declared: string): Source | undefined {
+  let json: unknown;
+  try {
+    json = JSON.parse(declared);
+  } catch {
+    return undefined; // written by other hands: nothing can be done with it
+  }
+  const parsed = sourceSchema.safeParse(json);
+  if (!parsed.success) return undefined;
+  const namespaces = new Map(catalog.namespaces.map((namespace) => [namespace.label, namespace]));
+  const name = parsed.data.namespace;
+  if (name === undefined ? namespaces.size !== 1 : !namespaces.has(name)) return undefined;
+  return resolve(parsed.data, namespaces, declared);
+}
+
+function resolve(entry: SourceEntry, namespaces: ReadonlyMap<string, Namespace>, declared: string): Source {
   const { namespace: name, queue, topic, subscription, ...rest } = entry;
   // The schema has checked that the name is known, or that there is exactly one namespace.
   const namespace = (name === undefined ? [...namespaces.values()][0] : namespaces.get(name)) as Namespace;
@@ -243,7 +268,7 @@ function resolve(entry: SourceEntry, namespaces: ReadonlyMap<string, Namespace>)
       ? { kind: 'queue', queue }
       : { kind: 'subscription', topic: topic as string, subscription: subscription as string };
   const path = of.kind === 'queue' ? of.queue : `${of.topic}/Subscriptions/${of.subscription}`;
-  return { ...rest, namespace, of, path, key: sourceKey(namespace.host, path) };
+  return { ...rest, namespace, of, path, declared, key: sourceKey(namespace.host, path) };
 }
 
 /** Host of a connection given as a connection string or as an identity section; `undefined` when neither is set. */

@@ -49,6 +49,12 @@ export function newPlanId(now: number, random: Uint8Array): PlanId {
   return `${stamp}-${tail}` as PlanId;
 }
 
+/** When a plan was made, ms since 1970 to the second, read from its id. */
+export function planCreatedAt(id: PlanId): number {
+  const [, y, mo, d, h, mi, s] = /^(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)/.exec(id) ?? [];
+  return Date.UTC(Number(y), Number(mo) - 1, Number(d), Number(h), Number(mi), Number(s));
+}
+
 /** How the body is carried: one data section, several, an AMQP value, an AMQP sequence, or no body at all. */
 export type BodyKind = 'data' | 'data-several' | 'value' | 'sequence' | 'none';
 

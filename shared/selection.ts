@@ -43,6 +43,16 @@ export const selectionSchema = z.strictObject({
 /** A checked selection. Times are ms since 1970. */
 export type Selection = z.infer<typeof selectionSchema>;
 
+/** The selection as it was given: times are ISO 8601 again. */
+export function selectionToJson(selection: Selection): Record<string, unknown> {
+  const times = ['seenFrom', 'seenTo', 'enqueuedFrom', 'enqueuedTo'] as const;
+  const json: Record<string, unknown> = { ...selection };
+  for (const name of times) {
+    if (selection[name] !== undefined) json[name] = new Date(selection[name]).toISOString();
+  }
+  return json;
+}
+
 /** Whether a recorded letter fits. Reasons, types and ids are compared exactly, but reasons without regard to case. */
 export function matches(record: LetterRecord, selection: Selection): boolean {
   const { classification, letter } = record;

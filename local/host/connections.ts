@@ -6,14 +6,15 @@ import type { Settings } from './settings.ts';
 
 /**
  * A Service Bus client for the connection `name`: the setting `name` holds a connection string, or `name__fullyQualifiedNamespace`
- * a host name to which the app's identity (`name__clientId`) is shown. A client retries by itself only shortly; the trigger does the rest.
+ * a host name to which the app's identity (`name__clientId`) is shown. A client's calls are tried once:
+ * receiving goes on for ever by itself, and all else is the trigger's to decide.
  *
  * @throws Error naming the settings looked for when there is neither.
  */
 export async function serviceBusClient(name: string, settings: Settings): Promise<ServiceBusClient> {
   const { ServiceBusClient } = await import('@azure/service-bus');
   const connection = prefixed(name, settings);
-  const options = { retryOptions: { maxRetries: 1, retryDelayInMs: 200, maxRetryDelayInMs: 1000 } };
+  const options = { retryOptions: { maxRetries: 0, timeoutInMs: 5000, retryDelayInMs: 200, maxRetryDelayInMs: 1000 } };
   const text = connection('');
   if (text) return new ServiceBusClient(text, options);
   const namespace = connection('__fullyQualifiedNamespace');

@@ -24,13 +24,15 @@ export const defaultBodyLimit = 104_857_600;
  * @throws Error when the route is invalid, or lies where the host's own routes are.
  */
 export function toHttpFunction(target: LoadedFunction, routePrefix: string): HttpFunction {
-  const { route = target.name, methods = ['GET', 'POST'], authLevel = 'anonymous' } = target.trigger;
+  const { route, methods = ['GET', 'POST'], authLevel = 'anonymous' } = target.trigger;
   const level = String(authLevel).toLowerCase();
   if (level !== 'anonymous' && level !== 'function' && level !== 'admin') {
     throw new Error(`authLevel is "${authLevel}"; it must be anonymous, function or admin.`);
   }
   if (!Array.isArray(methods)) throw new Error('methods must be a list.');
-  const template = [routePrefix, String(route)].flatMap((part) => part.split('/').filter(Boolean)).join('/');
+  const template = [routePrefix, String(route || target.name)]
+    .flatMap((part) => part.split('/').filter(Boolean))
+    .join('/');
   if (/^(admin|runtime)(\/|$)/i.test(template)) {
     throw new Error(`The route "${template}" conflicts with the host's own routes under admin and runtime.`);
   }
@@ -56,7 +58,7 @@ export interface HttpAppOptions {
 export function createHttpApp(
   options: HttpAppOptions,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const ordered = options.functions.toSorted((a, b) => (a.route.precedence < b.route.precedence ? -1 : 1));
+  const ordered = options.functions.toSorted((a, b) => a.route.precedence.localeCompare(b.route.precedence));
 
   return async (request, response) => {
     const url = parseUrl(request);

@@ -147,6 +147,9 @@ export async function startHost(options: HostOptions): Promise<RunningHost> {
       log('warning', 'host', `functions or triggers had not ended after ${graceMs} ms; they are left behind`);
     }
     await app.runHooks('appTerminate', { hookData: {} });
+    // Answers under way still go out; a connection that lingers does not hold up the stop.
+    server.closeIdleConnections();
+    await Promise.race([closed, delay(500, undefined, { ref: false })]);
     server.closeAllConnections();
     await closed;
   };
@@ -180,6 +183,7 @@ async function prepare(loaded: LoadedFunction, context: PrepareContext): Promise
     const target = { ...loaded, trigger: resolveBinding(loaded.name, loaded.trigger, settings) };
     const ready: Ready = { info: base, target };
     const triggerOptions = { settings, invoker, log };
+    if (loaded.metadata.retryOptions) log('warning', loaded.name, 'the local host does not apply its retry policy');
 
     switch (base.type) {
       case 'httpTrigger': {

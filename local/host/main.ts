@@ -32,7 +32,6 @@ async function readOptions(): Promise<HostOptions & { exitWithParent: boolean }>
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`--port ${values.port} is not a port.`);
   const root = resolve(values.root);
-  const settings = z.record(z.string(), z.string());
   return {
     root,
     entry: values.entry,
@@ -40,9 +39,15 @@ async function readOptions(): Promise<HostOptions & { exitWithParent: boolean }>
     hostname: values.hostname,
     timers: values.timers,
     exitWithParent: values['exit-with-parent'],
-    ...(values.settings ? { settings: settings.parse(await readJson(resolve(values.settings))) } : {}),
+    ...(values.settings ? { settings: parseSettings(await readJson(resolve(values.settings))) } : {}),
     ...(values.keys ? { keys: parseKeys(await readJson(resolve(values.keys))) } : {}),
   };
+}
+
+function parseSettings(value: unknown): Record<string, string> {
+  const parsed = z.record(z.string(), z.string()).safeParse(value);
+  if (!parsed.success) throw new Error(`--settings must be a table of strings: ${z.prettifyError(parsed.error)}`);
+  return parsed.data;
 }
 
 async function main(): Promise<void> {

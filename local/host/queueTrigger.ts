@@ -81,10 +81,10 @@ async function listen(context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let received: DequeuedMessageItem[] = [];
     try {
+      // Not aborted at a stop: the storage may have answered already, and would hide those messages for ten minutes.
       const answer = await queue.receiveMessages({
         numberOfMessages: options.batchSize,
         visibilityTimeout: hiddenSeconds,
-        abortSignal: signal,
       });
       received = answer.receivedMessageItems;
       reported = '';

@@ -88,16 +88,9 @@ async function listen(context: Context, signal: AbortSignal): Promise<void> {
 
   await new Promise((stopped) => signal.addEventListener('abort', stopped, { once: true }));
   // Close the subscription first: it returns its credit, and what arrives meanwhile is still processed.
-  await atMost(closeLimitMs, subscription.close());
+  await within(closeLimitMs, subscription.close()).catch(() => {});
   await Promise.all(processing);
-  await atMost(closeLimitMs, client.close());
-}
-
-const closeLimitMs = 1000;
-
-/** The client waits without end for a broker that is away to confirm a close. */
-async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
-  await Promise.race([work.catch(() => {}), delay(milliseconds, undefined, { ref: false })]);
+  await within(closeLimitMs, client.close()).catch(() => {});
 }
 
 /** Runs the function, then settles: success completes if that is asked for, failure always abandons. Never throws. */
@@ -161,14 +154,28 @@ function keepLocked(
 }
 
 /**
- * Queues up work so that each piece ends before the next begins. The AMQP client merges dispositions made in one tick into
- * a range, and gives the whole range the outcome of one.
+ * Queues up settlements so that each is answered before the next begins. The AMQP client merges dispositions made in one tick
+ * into a range, and gives the whole range the outcome of one.
  */
 function oneAtATime(): (work: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return (work) => {
-    const next = last.then(work);
-    last = next.catch(() => {}); // the caller of `next` hears of it
-    return next;
+    const answer = last.then(work);
+    // One whose connection broke is answered late or never; it must not hold up the others for long.
+    last = within(nextSettlementMs, answer).catch(() => {});
+    return within(settlementLimitMs, answer);
   };
+}
+
+/** The client itself would wait a minute for a broker that is away, or without end for it to confirm a close. */
+const closeLimitMs = 1000;
+const nextSettlementMs = 500;
+const settlementLimitMs = 5000;
+
+/** What `work` answers. Throws when it takes longer than the limit, milliseconds. */
+async function within(limit: number, work: Promise<void>): Promise<void> {
+  const late = delay(limit, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer from the broker within ${limit} ms`);
+  });
+  await Promise.race([work, late]);
 }

@@ -3,7 +3,7 @@ import type { Source } from '../catalog.ts';
 import { isOfficeError, OfficeError } from '../errors.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import { matches, type Selection } from '../selection.ts';
+import { matches, type Selection, selectionToJson } from '../selection.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import {
@@ -30,8 +30,6 @@ const OVERHEAD = 500;
 export interface PlanRequest {
   readonly action: Action;
   readonly selection: Selection;
-  /** The selection as it was given, for showing it again. JSON, at most 30,000 characters. */
-  readonly selectionText: string;
   readonly choices: Choices;
 }
 
@@ -55,6 +53,7 @@ export async function createPlan(
   operator: string,
   deadline: number,
 ): Promise<PlanHead> {
+  const selection = selectionText(request.selection);
   const findings = [
     ...sourceFindings(source, request.action),
     ...(await targetFindings(office, source, request.action)),
@@ -68,7 +67,7 @@ export async function createPlan(
     action: request.action,
     target: request.action === 'replay' ? (targetOf(source) ?? '') : '',
     choices: request.choices,
-    selection: request.selectionText,
+    selection,
     findings,
     state: 'preparing',
     stateReason: '',
@@ -93,12 +92,23 @@ export async function createPlan(
     planId: id,
   });
   await office.store.plans.create(head, newWriteId(office));
-  await office.store.sources.indexPlan(source.key, id, now);
+  await office.store.sources.indexPlan(source.key, id);
   await office.store.runs.enqueue(id, office.leaseMs); // should this process die while preparing
   const prepared = await continuePreparing(office, source, id, request.selection, deadline);
   const { planned, skipped } = prepared.counts;
   await office.store.audit.close(audit, `${prepared.state}: ${planned} letters, ${skipped} skipped`, office.clock());
   return prepared;
+}
+
+/** Longest selection that fits beside the rest of the head's row, characters of JSON. */
+const MAX_SELECTION = 24_000;
+
+/** The selection as stored; it is read back when preparing goes on in another process. */
+function selectionText(selection: Selection): string {
+  const text = JSON.stringify(selectionToJson(selection));
+  if (text.length <= MAX_SELECTION) return text;
+  const message = `body.selection: is ${text.length} characters long, more than ${MAX_SELECTION}`;
+  throw new OfficeError('DLO_BAD_REQUEST', message);
 }
 
 /** Whether the target is there: its sender link is opened and closed again. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { OfficeError } from '../errors.ts';
-import { type PlanId, parsePlanId, type SourceKey } from '../letter.ts';
+import { type PlanId, parsePlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, descendingKey, time } from './rows.ts';
 import { odata, StoreConflict, type StoredRow, Table } from './table.ts';
@@ -87,9 +87,9 @@ export class SourceStore {
     return rows;
   }
 
-  /** Notes that a source is in the catalog (or has left it), with its entry. */
-  async enter(source: SourceKey, name: string, entry: string, retired: boolean): Promise<void> {
-    await this.#table.merge({ partitionKey: source, rowKey: SOURCE, name, entry, retired });
+  /** Notes that a source has left the catalog; it stays until it is empty. */
+  async retire(source: SourceKey): Promise<void> {
+    await this.#table.merge({ partitionKey: source, rowKey: SOURCE, retired: true });
   }
 
   /** Forgets a retired source. */
@@ -97,11 +97,14 @@ export class SourceStore {
     await this.#table.remove(source, SOURCE);
   }
 
-  /** Notes a collecting pass and how it ended (`error` empty: well). */
-  async passed(source: SourceKey, at: number, error: string): Promise<void> {
+  /** Notes a collecting pass over a source of the catalog and how it ended (`error` empty: well). */
+  async passed(source: { key: SourceKey; name: string; declared: string }, at: number, error: string): Promise<void> {
     await this.#table.merge({
-      partitionKey: source,
+      partitionKey: source.key,
       rowKey: SOURCE,
+      name: source.name,
+      entry: source.declared.slice(0, 30_000),
+      retired: false,
       passError: error.slice(0, 1000),
       ...(error === '' && { passedAt: new Date(at) }),
     });
@@ -183,13 +186,13 @@ export class SourceStore {
   }
 
   /** Adds a plan to the index of its source. */
-  async indexPlan(source: SourceKey, planId: PlanId, createdAt: number): Promise<void> {
-    await this.#table.merge({ partitionKey: source, rowKey: planKey(planId, createdAt), planId });
+  async indexPlan(source: SourceKey, planId: PlanId): Promise<void> {
+    await this.#table.merge({ partitionKey: source, rowKey: planKey(planId), planId });
   }
 
   /** Takes a plan out of the index. */
-  async unindexPlan(source: SourceKey, planId: PlanId, createdAt: number): Promise<void> {
-    await this.#table.remove(source, planKey(planId, createdAt));
+  async unindexPlan(source: SourceKey, planId: PlanId): Promise<void> {
+    await this.#table.remove(source, planKey(planId));
   }
 
   /** Ids of a source's plans, newest first. */
@@ -202,8 +205,8 @@ export class SourceStore {
   }
 }
 
-function planKey(planId: PlanId, createdAt: number): string {
-  return `plan:${descendingKey(createdAt)}:${planId}`;
+function planKey(planId: PlanId): string {
+  return `plan:${descendingKey(planCreatedAt(planId))}:${planId}`;
 }
 
 function read(row: StoredRow): SourceRow {

@@ -7,7 +7,7 @@ import { recordLetters } from './record.ts';
 /** What the trigger tells about the message it holds: only enough to find it, since names and numbers arrive changed. */
 export interface TriggerSight {
   readonly sequenceNumber: number;
-  readonly messageId: string;
+  readonly messageId: string | undefined;
   readonly lockToken: string;
 }
 
@@ -29,7 +29,7 @@ export async function classifyOne(office: Office, source: Source, sight: Trigger
     const queue = await office.broker.open(source);
     try {
       const read = await queue.peekOne(number);
-      if (read === undefined || (read.letter.messageId ?? '') !== sight.messageId) {
+      if (read === undefined || read.letter.messageId !== sight.messageId) {
         office.log(
           `classify ${source.name}: letter ${number} is not what the trigger holds; left to the collecting pass`,
         );

@@ -35,7 +35,7 @@ export async function collect(office: Office, source: Source): Promise<Pass> {
       await queue.close();
     }
     const open = await takeSnapshot(office, source);
-    await office.store.sources.passed(source.key, office.clock(), '');
+    await office.store.sources.passed(source, office.clock(), '');
     return { source: source.name, collected, open };
   } catch (error) {
     await notePassFailure(office, source, error);
@@ -82,7 +82,7 @@ export async function takeSnapshot(office: Office, source: Source): Promise<numb
 
 async function notePassFailure(office: Office, source: Source, error: unknown): Promise<void> {
   try {
-    await office.store.sources.passed(source.key, office.clock(), errorText(error));
+    await office.store.sources.passed(source, office.clock(), errorText(error));
   } catch (again) {
     office.log(`collect ${source.name}: the failure could not be noted: ${errorText(again)}`);
   }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { Entity, type EntitySettings } from '../../local/broker/entity.ts';
 import { BrokerError } from '../../local/broker/errors.ts';
@@ -40,7 +42,17 @@ function message(options: { ttl?: number; absoluteExpiry?: number } = {}) {
   const none = encode.null();
   const sections = [dataSection('body')];
   if (options.absoluteExpiry !== undefined) {
-    const items = [encode.string('id'), none, none, none, none, none, none, none, encode.timestamp(options.absoluteExpiry)];
+    const items = [
+      encode.string('id'),
+      none,
+      none,
+      none,
+      none,
+      none,
+      none,
+      none,
+      encode.timestamp(options.absoluteExpiry),
+    ];
     sections.unshift(encodeSection(SECTION.properties, encodeList(items)));
   }
   if (options.ttl !== undefined) {
@@ -133,7 +145,9 @@ describe('an entity', () => {
       else queue.settle([token], { kind: how, properties: [] });
     }
     expect(numbers(queue)).toEqual([]);
-    expect(deadLetters.peek(0n, 9)).toMatchObject([{ sequenceNumber: 1n, deliveryCount: 2, deferred: false, enqueuedAt: START }]);
+    expect(deadLetters.peek(0n, 9)).toMatchObject([
+      { sequenceNumber: 1n, deliveryCount: 2, deferred: false, enqueuedAt: START },
+    ]);
     expect(reasonOf(deadLetters)).toEqual([
       'MaxDeliveryCountExceeded',
       'Message could not be consumed after 2 delivery attempts.',
@@ -145,7 +159,11 @@ describe('an entity', () => {
     for (let i = 0; i < 3; i++) queue.enqueue(message());
     const [a, b, c] = [lock(queue), lock(queue), lock(queue)].map(({ token }) => token) as [string, string, string];
     queue.settle([b], { kind: 'complete' });
-    for (const tokens of [[a, b, c], [a, 'unknown'], [a, a]]) {
+    for (const tokens of [
+      [a, b, c],
+      [a, 'unknown'],
+      [a, a],
+    ]) {
       expect(conditionOf(() => queue.settle(tokens, { kind: 'complete' }))).toBe('com.microsoft:message-lock-lost');
     }
     queue.settle([a, c], { kind: 'complete' });
@@ -181,7 +199,13 @@ describe('deferral', () => {
     for (let i = 0; i < 3; i++) queue.settle([lock(queue).token], { kind: 'defer', properties: [] });
     queue.lockDeferred([3n]);
     lock(queue);
-    for (const bad of [[1n, 99n], [1n, 3n], [1n, 4n], [1n, 5n], [1n, 1n]]) {
+    for (const bad of [
+      [1n, 99n],
+      [1n, 3n],
+      [1n, 4n],
+      [1n, 5n],
+      [1n, 1n],
+    ]) {
       expect(conditionOf(() => queue.lockDeferred(bad))).toBe('com.microsoft:message-not-found');
       expect(conditionOf(() => queue.removeDeferred(bad))).toBe('com.microsoft:message-not-found');
     }
@@ -246,7 +270,9 @@ describe('a dead-letter queue', () => {
   it('refuses to dead-letter and keeps the lock', () => {
     const { deadLetters } = withDeadLetter();
     const { token } = lock(deadLetters);
-    expect(conditionOf(() => deadLetters.settle([token], { kind: 'dead-letter', properties: [] }))).toBe('amqp:not-allowed');
+    expect(conditionOf(() => deadLetters.settle([token], { kind: 'dead-letter', properties: [] }))).toBe(
+      'amqp:not-allowed',
+    );
     deadLetters.settle([token], { kind: 'complete' });
     expect(numbers(deadLetters)).toEqual([]);
   });
@@ -341,14 +367,17 @@ describe('the books of an entity', () => {
     const dead = new Set<bigint>();
     const held = new Map<bigint, { token: string; until: number }>();
     let now = 0;
-    for (let step = 0; step < 20_000; step++) {
+    for (let step = 0; step < 6_000; step++) {
       const choice = random(8);
       const [first] = held.keys();
       if (choice <= 1) model.set(queue.enqueue(message()).sequenceNumber, 'active');
       else if (choice <= 3) {
         const locked = queue.lockNext();
         const expected = [...model].filter(([n, state]) => state === 'active' && !held.has(n)).map(([n]) => n);
-        const lowest = expected.reduce<bigint | undefined>((low, n) => (low === undefined || n < low ? n : low), undefined);
+        const lowest = expected.reduce<bigint | undefined>(
+          (low, n) => (low === undefined || n < low ? n : low),
+          undefined,
+        );
         expect(locked?.entry.sequenceNumber).toBe(lowest);
         if (locked) held.set(locked.entry.sequenceNumber, { token: locked.token, until: now + 50 });
       } else if (choice === 4) {
@@ -370,23 +399,29 @@ describe('the books of an entity', () => {
         if (kind === 'dead-letter') dead.add(first);
       }
     }
-    const state = queue.peek(0n, 100_000).map((entry) => [entry.sequenceNumber, entry.deferred ? 'deferred' : 'active']);
+    const state = queue
+      .peek(0n, 100_000)
+      .map((entry) => [entry.sequenceNumber, entry.deferred ? 'deferred' : 'active']);
     expect(state).toEqual([...model].sort(([a], [b]) => Number(a - b)));
-    expect(deadLetters.peek(0n, 100_000).map((entry) => entry.sequenceNumber)).toEqual([...dead].sort((a, b) => Number(a - b)));
+    expect(deadLetters.peek(0n, 100_000).map((entry) => entry.sequenceNumber)).toEqual(
+      [...dead].sort((a, b) => Number(a - b)),
+    );
   });
 
-  it('let go of messages long before their time to live is over', () => {
+  it('let go of messages long before their time to live is over', async () => {
     const { queue } = open({ defaultTimeToLive: 3_600_000 });
-    const kept: WeakRef<object>[] = [];
+    const messages: WeakRef<object>[] = [];
     for (let i = 0; i < 5_000; i++) {
       const arrival = message();
-      kept.push(new WeakRef(arrival.message));
+      messages.push(new WeakRef(arrival.message));
       queue.enqueue(arrival);
       queue.removeNext();
     }
-    (globalThis as { gc?: () => void }).gc?.();
-    expect(kept).toHaveLength(5_000);
-    expect(numbers(queue)).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+    // Up to a thousand may wait to be cleared out.
+    expect(messages.filter((reference) => reference.deref()).length).toBeLessThan(1_500);
   });
 
   it('start again after clearing', () => {

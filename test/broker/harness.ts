@@ -175,7 +175,7 @@ export const EVERY_TYPE: Record<string, Buffer> = Object.fromEntries(
     symbolLong: 'b300000003616263',
     emptyList: '45',
     list: 'c006025405a10161',
-    map: 'c10a02a10161c10401a1017a'.replace('c10a02a10161c10401a1017a', 'c10b02a10161c10602a1017a5401'),
+    map: 'c10c02a10161c10602a1017a5401',
     array: 'e00a02710000000100000002',
     arrayOfSymbols: 'e00602a301610162',
     described: '00a3037a7a7a5405',

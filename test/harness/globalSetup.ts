@@ -1,12 +1,12 @@
 /**
- * One Azurite for the whole test run, and a desk that hands out its accounts. Test files run in several processes at once,
- * so they ask over HTTP: no two of them get the same account.
+ * One Azurite for the whole test run, started when the first test wants it, and a desk that hands out its accounts. Test
+ * files run in several processes at once, so they ask over HTTP: no two of them get the same account.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
-import { startAzurite } from '../../local/azurite.ts';
+import { type Azurite, startAzurite } from '../../local/azurite.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -17,12 +17,13 @@ declare module 'vitest' {
 const accounts = 400;
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const azurite = await startAzurite({ accounts });
-  const desk = createServer((_request, response) => {
+  let starting: Promise<Azurite> | undefined;
+  const desk = createServer(async (_request, response) => {
     try {
-      response.end(azurite.takeAccount().connectionString);
+      starting ??= startAzurite({ accounts });
+      response.end((await starting).takeAccount().connectionString);
     } catch (error) {
-      response.writeHead(410).end((error as Error).message);
+      response.writeHead(500).end((error as Error).message);
     }
   });
   desk.listen(0, '127.0.0.1');
@@ -31,6 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     desk.close();
     desk.closeAllConnections();
-    await azurite.stop();
+    const azurite = await starting?.catch(() => undefined);
+    await azurite?.stop();
   };
 }

@@ -3,7 +3,63 @@
  */
 import rhea, { type Typed } from 'rhea';
 
-const { types } = rhea;
+type Constructor =
+  | 'Null'
+  | 'True'
+  | 'False'
+  | 'Boolean'
+  | 'Ubyte'
+  | 'Ushort'
+  | 'Uint0'
+  | 'SmallUint'
+  | 'Uint'
+  | 'Ulong0'
+  | 'SmallUlong'
+  | 'Ulong'
+  | 'Byte'
+  | 'Short'
+  | 'SmallInt'
+  | 'Int'
+  | 'SmallLong'
+  | 'Long'
+  | 'Float'
+  | 'Double'
+  | 'Decimal32'
+  | 'Decimal64'
+  | 'Decimal128'
+  | 'CharUTF32'
+  | 'Timestamp'
+  | 'Uuid'
+  | 'Vbin8'
+  | 'Vbin32'
+  | 'Str8'
+  | 'Str32'
+  | 'Sym8'
+  | 'Sym32'
+  | 'List0'
+  | 'List8'
+  | 'List32'
+  | 'Map8'
+  | 'Map32';
+
+interface Reader {
+  position: number;
+  read(): Typed;
+  skip(bytes: number): void;
+  remaining(): number;
+}
+
+interface RheaTypes extends Record<Constructor, (value?: unknown) => Typed> {
+  Reader: new (bytes: Buffer) => Reader;
+  Writer: new () => { write(value: Typed): void; toBuffer(): Buffer };
+  wrap_string(value: string): Typed;
+  wrap_symbol(value: string): Typed;
+  wrap_binary(value: Buffer): Typed;
+  wrap_described(value: Typed, descriptor: string): Typed;
+}
+
+/** rhea's own table of types; its declarations leave most of it out. */
+export const types = rhea.types as unknown as RheaTypes;
 
 /** Descriptor codes of the sections, in wire order. */
 export const CODE = {
@@ -173,7 +229,10 @@ export const PROPERTY_VALUES: Readonly<Record<string, Typed>> = {
   stringLong: types.Str32('x'.repeat(300)),
   symbol: types.Sym8('symbol'),
   symbolLong: types.Sym32('s'.repeat(300)),
-  dateTimeOffset: types.wrap_described(types.Long(eightBytes(638_000_000_000_000_000n)), 'com.microsoft:datetime-offset'),
+  dateTimeOffset: types.wrap_described(
+    types.Long(eightBytes(638_000_000_000_000_000n)),
+    'com.microsoft:datetime-offset',
+  ),
 };
 
 /** A body of every shape, as its sections. */

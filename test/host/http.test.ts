@@ -180,6 +180,14 @@ describe('the process', () => {
     expect(json).toEqual({ value: 'given', cwd: expect.stringMatching(/test\/host\/fixtures\/http$/) });
   });
 
+  it('answers the requests under way before it stops', async () => {
+    const other = await startOfficeProcess({ root: 'test/host/fixtures/http', entry: 'index.ts' });
+    const answer = other.call('GET', '/api/slowly');
+    await expect.poll(() => other.log()).toContain('slowly began');
+    expect(await other.stop()).toBe(0);
+    expect(await answer).toMatchObject({ status: 200, text: 'done' });
+  });
+
   it('sends what the app prints to the log', async () => {
     await host.call('GET', '/api/prints');
     await expect.poll(() => host.log()).toContain('printed by the app');

@@ -37,6 +37,7 @@ it('a broker may be away at the start and again later: the host serves, waits an
     const client = new ServiceBusClient(connectionString);
     await client.createSender('orders').sendMessages({ messageId, body: 'x' });
     await expect.poll(() => received(messageId), { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => broker.messages('orders')).toEqual([]);
     await client.close();
     await broker.close();
   }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import rhea, { type Typed } from 'rhea';
+import type { Typed } from 'rhea';
 import { describe, expect, it } from 'vitest';
 import {
   AmqpFormatError,
@@ -13,9 +13,7 @@ import {
   sectionsOf,
   valueEnd,
 } from '../../shared/serviceBus/amqp.ts';
-import { CODE, encodeValue, messageOf, PROPERTY_VALUES, section, sectionsByRhea } from '../harness/typedMessage.ts';
-
-const { types } = rhea;
+import { CODE, encodeValue, messageOf, PROPERTY_VALUES, sectionsByRhea, types } from '../harness/typedMessage.ts';
 
 const scalar: fc.Arbitrary<Typed> = fc.oneof(
   fc.constantFrom(...Object.values(PROPERTY_VALUES)),
@@ -31,12 +29,16 @@ const value: fc.Arbitrary<Typed> = fc.letrec<{ any: Typed }>((tie) => ({
     { maxDepth: 3 },
     scalar,
     fc.array(tie('any'), { maxLength: 5 }).map((items) => types.List32(items)),
-    fc.array(scalar, { maxLength: 3 }).map((items) => types.List8(items.slice(0, 0))),
+    fc.constantFrom(types.List0(), types.List8([]), types.Map8([])),
     fc
       .array(fc.tuple(fc.string(), tie('any')), { maxLength: 5 })
       .map((pairs) => types.Map32(pairs.flatMap(([key, item]) => [types.wrap_string(key), item]))),
   ),
 })).any;
+
+function itemsOf([key, item]: [string, Typed]): string[] {
+  return [types.wrap_string(key), item].map((typed) => encodeValue(typed).toString('hex'));
+}
 
 /** Runs `read` and says whether it ended well; any error but the codec's own fails the test. */
 function endsWell(read: () => unknown): boolean {
@@ -67,7 +69,7 @@ describe('reading AMQP values', () => {
         expect(entries.map((entry) => entry.key.value)).toEqual(pairs.map(([key]) => key));
         expect(entries.map((entry) => entry.value)).toEqual(pairs.map(([, item]) => encodeValue(item)));
         const again = encodeSection(SECTION.applicationProperties, encodeMap(entries.map((entry) => entry.bytes)));
-        expect(sectionsByRhea(again)[0]?.items).toEqual(sectionsByRhea(section(0x74, types.Map32(pairs.flatMap(([k, v]) => [types.wrap_string(k), v]))))[0]?.items);
+        expect(sectionsByRhea(again)[0]?.items).toEqual(pairs.flatMap(itemsOf));
       }),
     );
   });
@@ -91,13 +93,13 @@ describe('reading AMQP values', () => {
     ['int', types.SmallInt(-128), -128],
     ['ubyte', types.Ubyte(255), 255],
     ['boolean', types.Boolean(0), false],
-  ] as const)('keeps the type and the value of %s', (type, typed, expected) => {
+  ])('keeps the type and the value of %s', (type, typed, expected) => {
     expect(readValue(encodeValue(typed as Typed))).toEqual({ type, value: expected });
   });
 
   it('understands descriptors in every form that the specification allows', () => {
     const inner = encodeValue(types.wrap_binary(Buffer.from('x')));
-    const forms = ['0053', '0080'].map((form) => (form === '0053' ? '005375' : '00800000000000000075'));
+    const forms = ['005375', '00800000000000000075'];
     const symbolic = Buffer.concat([Buffer.from([0]), encodeValue(types.Sym8('amqp:data:binary')), inner]);
     const messages = [...forms.map((form) => Buffer.concat([Buffer.from(form, 'hex'), inner])), symbolic];
     for (const message of messages) {
@@ -142,15 +144,18 @@ describe('bytes that are not AMQP', () => {
     ['a map that claims four thousand million items', 'd1ffffffffffffffff'],
     ['an array of a hundred million nothings', 'f000000009' + '05f5e100' + '40'],
     ['values that are nested without end', '00'.repeat(5_000)],
-    ['lists that are nested without end', Array.from({ length: 60 }, (_, i) => `c0${(2 + 3 * (59 - i)).toString(16).padStart(2, '0')}01`).join('') + '40'],
+    [
+      'lists that are nested without end',
+      `${Array.from({ length: 60 }, (_, i) => `c0${(2 + 3 * (59 - i)).toString(16).padStart(2, '0')}01`).join('')}40`,
+    ],
     ['a key without a value', 'c1040340' + '4040'],
     ['a list that is longer than its items', 'c0030140' + '40'],
   ])('are refused at once: %s', (_, hex) => {
     const bytes = Buffer.from(hex, 'hex');
     const before = performance.now();
     endsWell(() => readValue(bytes));
-    endsWell(() => mapEntries(bytes, 0));
     endsWell(() => listItems(bytes, 0));
+    expect(endsWell(() => mapEntries(bytes, 0))).toBe(false);
     expect(performance.now() - before).toBeLessThan(200);
   });
 });

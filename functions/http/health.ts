@@ -1,0 +1,17 @@
+import { health as report } from '../../shared/desk/sources.ts';
+import { none, route } from '../../shared/http/route.ts';
+
+export const health = route({
+  name: 'health',
+  method: 'GET',
+  path: 'health',
+  right: 'probe',
+  summary: 'Healthy, Degraded or Unhealthy. Dead letters alone are never Unhealthy.',
+  needsOperator: false,
+  params: none,
+  query: none,
+  handle: async (office) => {
+    const body = await report(office);
+    return { status: body.status === 'Unhealthy' ? 503 : 200, body };
+  },
+});

@@ -1,0 +1,24 @@
+import { listLetters as list } from '../../shared/desk/letters.ts';
+import { route } from '../../shared/http/route.ts';
+import { continuation, selectionQuery, sourcePath, top } from '../../shared/http/schemas.ts';
+import { letterLine } from '../../shared/http/views.ts';
+import { sourceNamed } from '../../shared/office.ts';
+
+export const listLetters = route({
+  name: 'listLetters',
+  method: 'GET',
+  path: 'sources/{source}/letters',
+  right: 'read',
+  summary: 'Open letters of a source that fit the selection, oldest first.',
+  needsOperator: false,
+  params: sourcePath,
+  query: selectionQuery.extend({ top, continuation }),
+  handle: async (office, { params, query }) => {
+    const { top, continuation, ...selection } = query;
+    const page = await list(office, sourceNamed(office, params.source), selection, top, continuation);
+    return {
+      status: 200,
+      body: { letters: page.records.map(letterLine), continuation: page.continuation ?? null },
+    };
+  },
+});

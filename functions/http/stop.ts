@@ -1,0 +1,19 @@
+import { none, route } from '../../shared/http/route.ts';
+import { planView } from '../../shared/http/views.ts';
+import { stopAll } from '../../shared/plan/control.ts';
+
+export const stop = route({
+  name: 'stop',
+  method: 'POST',
+  path: 'stop',
+  right: 'replay',
+  summary: 'Pauses every run.',
+  needsOperator: true,
+  params: none,
+  query: none,
+  body: none,
+  handle: async (office, { operator }) => ({
+    status: 200,
+    body: { plans: (await stopAll(office, operator)).map(planView) },
+  }),
+});

@@ -1,0 +1,108 @@
+/** Looking at plans. */
+import type { Source } from '../catalog.ts';
+import { OfficeError } from '../errors.ts';
+import { chunkLetters, exceptionView, iso } from '../http/views.ts';
+import { type PlanId, parseSequenceNumber } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { expireIfOld } from '../plan/control.ts';
+import { loadPlan } from '../plan/journal.ts';
+import type { PlanHead, PlanState } from '../plan/plan.ts';
+
+/** Plans of `sources`, newest first. */
+export async function listPlans(
+  office: Office,
+  sources: readonly Source[],
+  state: PlanState | undefined,
+  top: number,
+): Promise<PlanHead[]> {
+  const heads: PlanHead[] = [];
+  for (const source of sources) {
+    let found = 0;
+    for await (const id of office.store.sources.plans(source.key)) {
+      const stored = await office.store.plans.head(id);
+      if (stored === undefined) continue;
+      const { head } = await expireIfOld(office, stored);
+      if (state !== undefined && head.state !== state) continue;
+      heads.push(head);
+      found++;
+      if (found >= top) break;
+    }
+  }
+  return heads.sort((a, b) => b.createdAt - a.createdAt).slice(0, top);
+}
+
+/** One plan, and how many of its letters came back. Throws `DLO_PLAN_UNKNOWN`. */
+export async function getPlan(office: Office, id: PlanId): Promise<{ head: PlanHead; returned: number }> {
+  const { head } = await expireIfOld(office, await loadPlan(office, id));
+  let returned = 0;
+  for await (const _letter of office.store.plans.returned(id)) returned++;
+  return { head, returned };
+}
+
+/** A page of a plan's letters. */
+export interface PlanLetters {
+  readonly letters: readonly {
+    readonly sequenceNumber: string;
+    readonly fate: string;
+    readonly reason: string | null;
+    readonly maybeDuplicate: boolean;
+    /** Numbers under which it is dead again. */
+    readonly returnedAs: readonly { readonly sequenceNumber: string; readonly reason: string; readonly at: string | null }[];
+  }[];
+  readonly continuation: string | null;
+}
+
+/**
+ * Letters of a plan with their fates: chunk by chunk, then those with a fate of their own. A page ends with a whole chunk
+ * and so may have up to 99 letters more than `top`. Throws `DLO_PLAN_UNKNOWN`.
+ */
+export async function planLetters(
+  office: Office,
+  id: PlanId,
+  top: number,
+  continuation: string | undefined,
+): Promise<PlanLetters> {
+  const { head } = await expireIfOld(office, await loadPlan(office, id));
+  const start = startOf(continuation);
+  const lines: Omit<PlanLetters['letters'][number], 'returnedAs'>[] = [];
+  let next: string | null = null;
+  if (start.kind === 'chunk') {
+    const options = start.after === '' ? {} : { after: start.after };
+    for await (const chunk of office.store.plans.chunks(id, options)) {
+      if (lines.length >= top) break;
+      lines.push(...chunkLetters(head, chunk));
+      next = `c${chunk.key}`;
+    }
+  }
+  if (lines.length < top) {
+    const from = start.kind === 'exception' ? start.from : undefined;
+    next = null;
+    for await (const exception of office.store.plans.exceptions(id, from)) {
+      if (lines.length >= top) {
+        next = `e${exception.number}`;
+        break;
+      }
+      lines.push(exceptionView(exception));
+    }
+  }
+  const returned = await returnedByOrigin(office, id);
+  const letters = lines.map((line) => ({ ...line, returnedAs: returned.get(line.sequenceNumber) ?? [] }));
+  return { letters, continuation: next };
+}
+
+function startOf(continuation: string | undefined) {
+  if (continuation === undefined) return { kind: 'chunk', after: '' } as const;
+  if (/^cchunk:[~.\d]{1,100}$/.test(continuation)) return { kind: 'chunk', after: continuation.slice(1) } as const;
+  const from = continuation.startsWith('e') ? parseSequenceNumber(continuation.slice(1)) : undefined;
+  if (from !== undefined) return { kind: 'exception', from } as const;
+  throw new OfficeError('DLO_BAD_REQUEST', 'query.continuation: is not one that a list has returned');
+}
+
+async function returnedByOrigin(office: Office, id: PlanId) {
+  const byOrigin = new Map<string, { sequenceNumber: string; reason: string; at: string | null }[]>();
+  for await (const { of, number, reason, at } of office.store.plans.returned(id)) {
+    if (of === undefined) continue;
+    byOrigin.set(of, [...(byOrigin.get(of) ?? []), { sequenceNumber: number, reason, at: iso(at) }]);
+  }
+  return byOrigin;
+}

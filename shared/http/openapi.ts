@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { problemSchema } from './problem.ts';
+import { RIGHTS, type Route } from './route.ts';
+
+/** OpenAPI 3.1 of the given routes, from the schemas that check their input. */
+export function openapiDocument(routes: readonly Route[]): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = `/${route.path}`;
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'dead-letter-office', version: '1' },
+    servers: [{ url: '/api' }],
+    paths,
+    components: {
+      schemas: { Problem: z.toJSONSchema(problemSchema) },
+      securitySchemes: Object.fromEntries(
+        RIGHTS.filter((right) => right !== 'probe').map((right) => [
+          right,
+          { type: 'apiKey', in: 'header', name: 'x-functions-key', description: `key of a function with the right "${right}"` },
+        ]),
+      ),
+    },
+  };
+}
+
+function operation(route: Route): Record<string, unknown> {
+  const operator = {
+    name: 'x-operator',
+    in: 'header',
+    required: true,
+    description: 'Who calls; goes into the audit.',
+    schema: { type: 'string', maxLength: 100 },
+  };
+  return {
+    operationId: route.name,
+    summary: route.summary,
+    security: route.right === 'probe' ? [] : [{ [route.right]: [] }],
+    parameters: [
+      ...parameters(route.params, 'path'),
+      ...parameters(route.query, 'query'),
+      ...(route.needsOperator ? [operator] : []),
+    ],
+    ...(route.body !== undefined && {
+      requestBody: { content: { 'application/json': { schema: inputSchema(route.body) } } },
+    }),
+    responses: {
+      '2XX': { description: 'Done, or begun.', content: { 'application/json': {} } },
+      default: {
+        description: 'Problem details.',
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    },
+  };
+}
+
+function parameters(schema: z.ZodType, place: 'path' | 'query'): Record<string, unknown>[] {
+  const { properties = {}, required = [] } = inputSchema(schema);
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: property,
+  }));
+}
+
+/** What goes in, before it is transformed; a transformation itself has no JSON Schema. */
+function inputSchema(schema: z.ZodType): { properties?: Record<string, unknown>; required?: string[] } {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as ReturnType<typeof inputSchema>;
+}

@@ -1,0 +1,61 @@
+/** Problem details (RFC 9457): the one form in which the office says no. */
+import { z } from 'zod';
+import { ERRORS, type ErrorCode, isOfficeError, OfficeError } from '../errors.ts';
+
+/** A field of a request and what is wrong with it. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What an HTTP function answers. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Shape of every error answer, for OpenAPI. */
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.number(),
+  code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+  detail: z.string(),
+  action: z.string(),
+  requestId: z.string(),
+  errors: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
+});
+
+/** The answer for anything thrown. What is not an {@link OfficeError} is told only to the log. */
+export function problem(error: unknown, requestId: string, log: (line: string) => void): Answer {
+  const known = isOfficeError(error) ? error : new OfficeError('DLO_INTERNAL', `see the log for request ${requestId}`);
+  if (!isOfficeError(error)) {
+    log(`request ${requestId}: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  }
+  const { status, title, action } = ERRORS[known.code];
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json' },
+    body: {
+      ...known.data,
+      type: `urn:dead-letter-office:error:${known.code}`,
+      title,
+      status,
+      code: known.code,
+      detail: known.message,
+      action,
+      requestId,
+    },
+  };
+}
+
+/** The error for input that does not fit its schema, naming each field. */
+export function badRequest(where: 'path' | 'query' | 'body', error: z.ZodError): OfficeError {
+  const errors = error.issues.slice(0, 20).map((issue): FieldError => {
+    const field = [where, ...issue.path.map(String)].join('.').slice(0, 200);
+    return { field, message: issue.message.slice(0, 300) };
+  });
+  const detail = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
+  return new OfficeError('DLO_BAD_REQUEST', detail, { data: { errors } });
+}

@@ -1,0 +1,63 @@
+/** Schemas of requests that several routes share. */
+import { z } from 'zod';
+import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
+import { type PlanId, parsePlanId } from '../letter.ts';
+import { selectionSchema, sequenceNumberSchema } from '../selection.ts';
+
+/** Path of one source. Which sources there are is the catalog's word, so any text is taken to the look-up. */
+export const sourcePath = z.strictObject({ source: z.string().min(1).max(200) });
+
+export const letterPath = z.strictObject({
+  source: z.string().min(1).max(200),
+  sequenceNumber: sequenceNumberSchema,
+});
+
+export const planPath = z.strictObject({
+  id: z.string().transform((text, context): PlanId => {
+    const id = parsePlanId(text);
+    if (id !== undefined) return id;
+    context.addIssue({ code: 'custom', message: 'must be a plan id such as 20261130t104512-k3f9q2xa' });
+    return z.NEVER;
+  }),
+});
+
+/** A whole number in a query string. */
+export function queryNumber(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+}
+
+/** Page size. */
+export const top = queryNumber(1, 500).default(50);
+
+/** Where the next page begins; opaque to the caller. */
+export const continuation = z.string().min(1).max(200).optional();
+
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item).min(1).max(100)).optional();
+const text = z.string().min(1).max(4096);
+
+/** The selection as query parameters: lists by repeating a name, `property=name:value`. */
+export const selectionQuery = z.strictObject({
+  reason: list(text),
+  category: list(z.enum(CATEGORIES)),
+  advice: list(z.enum(ADVICES)),
+  exceptionType: list(text),
+  messageType: list(text),
+  messageId: list(text),
+  sequenceNumber: list(sequenceNumberSchema),
+  seenFrom: selectionSchema.shape.seenFrom,
+  seenTo: selectionSchema.shape.seenTo,
+  enqueuedFrom: selectionSchema.shape.enqueuedFrom,
+  enqueuedTo: selectionSchema.shape.enqueuedTo,
+  property: z
+    .string()
+    .regex(/^[^:]{1,256}:[\s\S]{0,4096}$/, 'must be name:value')
+    .transform((pair) => ({ name: pair.slice(0, pair.indexOf(':')), equals: pair.slice(pair.indexOf(':') + 1) }))
+    .optional(),
+  minReplayCount: queryNumber(0, 1_000_000).optional(),
+  maxReplayCount: queryNumber(0, 1_000_000).optional(),
+});

@@ -1,0 +1,157 @@
+/** How the office shows what it knows: times as ISO 8601 in UTC, sequence numbers as text, secrets masked. */
+import type { Source } from '../catalog.ts';
+import type { SourceStatus } from '../desk/sources.ts';
+import type { Letter, LetterProperty } from '../letter.ts';
+import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
+import type { AuditEntry } from '../store/audit.ts';
+import type { LetterRecord } from '../store/letters.ts';
+
+/** ISO 8601, or `null` for no time. */
+export function iso(ms: number | undefined): string | null {
+  return ms === undefined || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
+}
+
+/** A source with its newest counts. */
+export function sourceView({ source, row, snapshot, growth, problems }: SourceStatus) {
+  return {
+    name: source.name,
+    namespace: source.namespace.host,
+    entity: source.path,
+    mode: source.mode,
+    owner: source.owner,
+    runbook: source.runbook ?? null,
+    retainForMs: source.retainFor ?? null,
+    open: snapshot?.open ?? null,
+    byCategory: snapshot?.byCategory ?? {},
+    oldestSeen: iso(snapshot?.oldest),
+    growth15m: growth ?? null,
+    asOf: iso(snapshot?.at),
+    lastCollected: iso(row?.passedAt),
+    heldBy: row?.occupant ?? null,
+    health: problems.length === 0 ? 'Healthy' : 'Degraded',
+    problems,
+  };
+}
+
+/** Properties whose values are never shown, whatever the catalog says. */
+const SECRETS = /authorization|cookie|password|passwd|secret|token|api-?key|access-?key|signature|e-?mail|phone|iban/i;
+const MASKED = '***';
+
+function masked(source: Source, property: LetterProperty): LetterProperty {
+  const hidden = SECRETS.test(property.name) || source.mask.some((name) => sameName(name, property.name));
+  return hidden && property.value !== null ? { ...property, value: MASKED } : property;
+}
+
+function sameName(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+/** One line of a list of letters. */
+export function letterLine(record: LetterRecord) {
+  const { letter, classification } = record;
+  return {
+    sequenceNumber: letter.sequenceNumber,
+    messageId: letter.messageId ?? null,
+    reason: classification.evidence.reason ?? null,
+    category: classification.category,
+    advice: classification.advice,
+    messageType: classification.evidence.messageType ?? null,
+    exceptionType: classification.evidence.exceptionType ?? null,
+    firstSeen: iso(record.firstSeen),
+    enqueuedAt: iso(letter.enqueuedAt),
+    bytes: letter.bytes,
+    replayCount: letter.replay.count,
+    replayId: letter.replay.planId ?? null,
+  };
+}
+
+/** Everything that is recorded of a letter. */
+export function letterView(source: Source, record: LetterRecord) {
+  const { letter, classification } = record;
+  return {
+    ...letterLine(record),
+    description: classification.evidence.description ?? null,
+    rule: classification.rule,
+    dialects: classification.dialects,
+    ...(classification.error !== undefined && { classifyError: classification.error }),
+    deliveryCount: letter.deliveryCount,
+    correlationId: letter.correlationId ?? null,
+    subject: letter.subject ?? null,
+    contentType: letter.contentType ?? null,
+    sessionId: letter.sessionId ?? null,
+    partitionKey: letter.partitionKey ?? null,
+    to: letter.to ?? null,
+    replyTo: letter.replyTo ?? null,
+    timeToLiveMs: letter.timeToLive ?? null,
+    properties: letter.properties.map((property) => masked(source, property)),
+    body: letter.body,
+    replay: replayView(letter),
+    office: record.office,
+    cut: record.cut,
+    fate: record.closed === undefined ? null : fateView(record),
+  };
+}
+
+function replayView({ replay }: Letter) {
+  if (replay.count === 0 && replay.planId === undefined) return null;
+  return { count: replay.count, planId: replay.planId ?? null, of: replay.of ?? null, at: iso(replay.at) };
+}
+
+/** How a letter left. */
+export function fateView({ closed }: LetterRecord) {
+  return closed === undefined ? null : { fate: closed.fate, at: iso(closed.at), planId: closed.planId ?? null };
+}
+
+/** A plan with its counts and findings. */
+export function planView(head: PlanHead) {
+  return {
+    id: head.id,
+    source: head.sourceName,
+    action: head.action,
+    target: head.target || null,
+    state: head.state,
+    stateReason: head.stateReason || null,
+    requested: head.request === 'none' ? null : head.request,
+    selection: JSON.parse(head.selection) as unknown,
+    choices: head.choices,
+    findings: head.findings,
+    counts: head.counts,
+    createdAt: iso(head.createdAt),
+    createdBy: head.createdBy,
+    expiresAt: iso(head.expiresAt),
+    startedAt: iso(head.startedAt),
+    startedBy: head.startedBy || null,
+    finishedAt: iso(head.finishedAt),
+  };
+}
+
+/** Letters of a chunk with their fates; those with a fate of their own are told by {@link exceptionView}. */
+export function chunkLetters(head: PlanHead, chunk: Chunk) {
+  const stopped = head.state === 'cancelled' || head.state === 'expired';
+  const fate = chunk.state === 'done' ? 'done' : stopped ? 'left' : 'pending';
+  const maybeDuplicate = chunk.maybeDuplicate || (chunk.state === 'sending' && fate !== 'done');
+  return chunk.letters.map(({ number }) => ({
+    sequenceNumber: number as string,
+    fate: fate as string,
+    reason: fate === 'left' ? (head.state as string) : null,
+    maybeDuplicate,
+  }));
+}
+
+export function exceptionView({ number, fate, maybeDuplicate }: Exception) {
+  return { sequenceNumber: number as string, fate: fate.kind as string, reason: fate.reason as string, maybeDuplicate };
+}
+
+export function auditView(entry: AuditEntry) {
+  return {
+    at: iso(entry.at),
+    operator: entry.operator,
+    operation: entry.operation,
+    source: entry.sourceName || null,
+    planId: entry.planId ?? null,
+    letterCount: entry.letterCount,
+    letters: entry.letters,
+    outcome: entry.outcome,
+    closedAt: iso(entry.closedAt),
+  };
+}

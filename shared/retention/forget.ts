@@ -1,0 +1,56 @@
+/** Forgetting: records of letters that have left, closed plans, old audit, and sources that are no more. */
+import { reviveSource, type Source } from '../catalog.ts';
+import { errorText } from '../errors.ts';
+import { planCreatedAt, type SourceKey } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { expireIfOld, isClosed } from '../plan/control.ts';
+
+const DAY = 86_400_000;
+/** Most rows that one run removes of one kind; the next run goes on. */
+const MAX_ROWS = 5000;
+
+/**
+ * Sources with a retention to keep: those of the catalog, and those that left it while letters were still there. Personal
+ * data does not stay because somebody deleted a line in a file.
+ */
+export async function sourcesToClean(office: Office): Promise<Source[]> {
+  const sources = [...office.catalog.sources];
+  const known = new Set<SourceKey>(sources.map(({ key }) => key));
+  for (const row of await office.store.sources.all()) {
+    if (known.has(row.key)) continue;
+    if (!row.retired) await office.store.sources.retire(row.key);
+    const source = reviveSource(office.catalog, row.entry);
+    if (source === undefined) office.log(`expire ${row.name}: left the catalog together with its namespace; not reachable`);
+    else sources.push(source);
+  }
+  return sources;
+}
+
+/** Removes what need not be kept any longer, source by source, then old audit entries. */
+export async function forgetAll(office: Office, sources: readonly Source[]): Promise<void> {
+  const now = office.clock();
+  const known = new Set<SourceKey>(office.catalog.sources.map(({ key }) => key));
+  for (const source of sources) {
+    try {
+      await office.store.letters.forgetClosed(source.key, now - source.keepRecordsFor, MAX_ROWS);
+      await office.store.snapshots.forget(source.key, now - 30 * DAY, MAX_ROWS);
+      await forgetPlans(office, source.key, now - office.catalog.keepAuditFor);
+      if (!known.has(source.key) && (await office.store.letters.tally(source.key)).open === 0) {
+        await office.store.sources.forget(source.key);
+      }
+    } catch (error) {
+      office.log(`forget ${source.name}: failed: ${errorText(error)}`);
+    }
+  }
+  await office.store.audit.forget(now - office.catalog.keepAuditFor, 3);
+}
+
+async function forgetPlans(office: Office, source: SourceKey, before: number): Promise<void> {
+  for await (const id of office.store.sources.plans(source)) {
+    if (planCreatedAt(id) >= before) continue;
+    const found = await office.store.plans.head(id);
+    if (found !== undefined && !isClosed((await expireIfOld(office, found)).head)) continue;
+    await office.store.plans.remove(id);
+    await office.store.sources.unindexPlan(source, id);
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { durationMs, parseConfig } from '../../local/broker/config.ts';
+import { startBroker } from '../../local/broker/index.ts';
+
+function file(namespace: object) {
+  return { UserConfig: { Namespaces: [{ Name: 'sbemulatorns', ...namespace }], Logging: { Type: 'File' } } };
+}
+
+describe('the configuration', () => {
+  it('reads what the emulator reads', () => {
+    const config = parseConfig(
+      file({
+        Queues: [
+          {
+            Name: 'queue.1',
+            Properties: {
+              DeadLetteringOnMessageExpiration: true,
+              DefaultMessageTimeToLive: 'P1DT2H',
+              DuplicateDetectionHistoryTimeWindow: 'PT20S',
+              ForwardDeadLetteredMessagesTo: '',
+              ForwardTo: '',
+              LockDuration: 'PT1M30.5S',
+              MaxDeliveryCount: 3,
+              RequiresDuplicateDetection: false,
+              RequiresSession: false,
+            },
+          },
+          { Name: 'team/orders' },
+        ],
+        Topics: [
+          {
+            Name: 'topic.1',
+            Properties: { DefaultMessageTimeToLive: 'PT1H', RequiresDuplicateDetection: false },
+            Subscriptions: [{ Name: 'sub', Properties: { MaxDeliveryCount: 1 }, Rules: [] }],
+          },
+        ],
+      }),
+    );
+    const defaults = {
+      lockDuration: 60_000,
+      maxDeliveryCount: 10,
+      defaultTimeToLive: 3_600_000,
+      deadLetteringOnMessageExpiration: false,
+    };
+    expect(config).toEqual({
+      queues: [
+        {
+          name: 'queue.1',
+          settings: {
+            lockDuration: 90_500,
+            maxDeliveryCount: 3,
+            defaultTimeToLive: 26 * 3_600_000,
+            deadLetteringOnMessageExpiration: true,
+          },
+        },
+        { name: 'team/orders', settings: defaults },
+      ],
+      topics: [
+        {
+          name: 'topic.1',
+          defaultTimeToLive: 3_600_000,
+          subscriptions: [{ name: 'sub', settings: { ...defaults, maxDeliveryCount: 1 } }],
+        },
+      ],
+      unsupported: [],
+    });
+  });
+
+  it.each([
+    [{ Queues: [{}] }, 'UserConfig.Namespaces[0].Queues[0].Name'],
+    [
+      { Queues: [{ Name: 'a' }, { Name: 'b', Properties: { LockDuration: '1 minute' } }] },
+      'Queues[1].Properties.LockDuration',
+    ],
+    [
+      { Queues: [{ Name: 'a', Properties: { LockDuration: 'PT6M' } }] },
+      'Queues[0].Properties.LockDuration: at most PT5M',
+    ],
+    [{ Queues: [{ Name: 'a', Properties: { MaxDeliveryCount: 0 } }] }, 'Queues[0].Properties.MaxDeliveryCount'],
+    [{ Queues: [{ Name: 'a', Properties: { MaxDeliverCount: 3 } }] }, 'MaxDeliverCount'],
+    [{ Queues: [{ Name: '$weird' }] }, 'Queues[0].Name'],
+    [{ Queues: [{ Name: 'a' }, { Name: 'A' }] }, "Queues[1].Name: the name 'A' is already taken"],
+    [{ Queues: [{ Name: 'a' }], Topics: [{ Name: 'a' }] }, "Topics[0].Name: the name 'a' is already taken"],
+    [{ Topics: [{ Name: 't', Subscriptions: [{ Name: 's' }, { Name: 's' }] }] }, 'Topics[0].Subscriptions[1].Name'],
+  ])('names the path of what is wrong: %j', (namespace, path) => {
+    expect(() => parseConfig(file(namespace))).toThrow(path);
+  });
+
+  it.each([[undefined], [null], ['text'], [{}], [{ UserConfig: { Namespaces: [] } }]])(
+    'refuses what is no configuration: %j',
+    (json) => {
+      expect(() => parseConfig(json)).toThrow('The Service Bus configuration is not valid');
+    },
+  );
+
+  it.each([
+    [
+      { Queues: [{ Name: 'a', Properties: { RequiresSession: true } }] },
+      'Queues[0].Properties.RequiresSession: sessions',
+    ],
+    [{ Queues: [{ Name: 'a', Properties: { RequiresDuplicateDetection: true } }] }, 'RequiresDuplicateDetection'],
+    [{ Queues: [{ Name: 'a', Properties: { ForwardTo: 'b' } }] }, 'Properties.ForwardTo'],
+    [{ Queues: [{ Name: 'a', Properties: { ForwardDeadLetteredMessagesTo: 'b' } }] }, 'ForwardDeadLetteredMessagesTo'],
+    [{ Queues: [{ Name: 'a', Properties: { EnablePartitioning: true } }] }, 'EnablePartitioning'],
+    [
+      { Topics: [{ Name: 't', Subscriptions: [{ Name: 's', Rules: [{ Name: 'r' }] }] }] },
+      'Topics[0].Subscriptions[0].Rules',
+    ],
+  ])('that asks for something unsupported is refused when the broker starts: %j', async (namespace, path) => {
+    await expect(startBroker({ config: parseConfig(file(namespace)) })).rejects.toThrow(path);
+  });
+
+  it.each([
+    ['PT1M', 60_000],
+    ['P1D', 86_400_000],
+    ['PT0.5S', 500],
+    ['P10675199DT2H48M5.4775807S', 922_337_203_685_478],
+    ['P', undefined],
+    ['PT', undefined],
+    ['P1DT', undefined],
+    ['1M', undefined],
+    ['P1M', undefined],
+  ])('reads the duration %s', (text, ms) => {
+    expect(durationMs(text)).toBe(ms);
+  });
+});

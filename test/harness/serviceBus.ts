@@ -1,0 +1,118 @@
+/** The local broker with the Service Bus adapter on it, for tests. */
+import { ServiceBusClient } from '@azure/service-bus';
+import { parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
+import type { Broker, DeadLetterQueue } from '../../shared/broker.ts';
+import { parseCatalog, type Source } from '../../shared/catalog.ts';
+import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
+import { createServiceBus } from '../../shared/serviceBus/index.ts';
+
+/** The lowest number there is. */
+export const START: SequenceNumber = sequenceNumber(0n);
+
+/** A broker with a queue `orders`, a queue `parking`, and a topic `events` with the subscription `billing`. */
+export interface Bench {
+  readonly broker: RunningBroker;
+  readonly office: Broker;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Lines that the adapter logged. */
+  readonly lines: string[];
+  readonly orders: Source;
+  readonly billing: Source;
+  /** Sends encoded messages exactly as they are and has a consumer dead-letter them; gives their numbers. */
+  deadLetter(messages: readonly Buffer[], source?: Source): Promise<SequenceNumber[]>;
+  /** A client of its own, as another program would be. */
+  readonly client: ServiceBusClient;
+  close(): Promise<void>;
+}
+
+/** Starts a bench; `operationTimeoutMs` is the adapter's, short so that a lost answer does not hold a test up. */
+export async function startBench(operationTimeoutMs = 5_000): Promise<Bench> {
+  const properties = { LockDuration: 'PT1M', MaxDeliveryCount: 3 };
+  const broker = await startBroker({
+    config: parseConfig({
+      UserConfig: {
+        Namespaces: [
+          {
+            Name: 'sbemulatorns',
+            Queues: [
+              { Name: 'orders', Properties: properties },
+              { Name: 'parking', Properties: properties },
+            ],
+            Topics: [{ Name: 'events', Subscriptions: [{ Name: 'billing', Properties: properties }] }],
+          },
+        ],
+        Logging: { Type: 'Console' },
+      },
+    }),
+  });
+  const settings = { ServiceBus: broker.connectionString };
+  const shared = { mode: 'defer', owner: { team: 'orders', contact: 'orders@example.com' } };
+  const catalog = parseCatalog(
+    {
+      version: 1,
+      office: 'test',
+      namespaces: { main: { connection: 'ServiceBus' } },
+      sources: [
+        { name: 'orders', queue: 'orders', ...shared },
+        { name: 'billing', topic: 'events', subscription: 'billing', ...shared },
+      ],
+    },
+    settings,
+  );
+  const [orders, billing] = catalog.sources as [Source, Source];
+  const lines: string[] = [];
+  const office = createServiceBus({
+    settings,
+    clock: () => broker.clock.now(),
+    log: (line) => lines.push(line),
+    operationTimeoutMs,
+  });
+  const client = new ServiceBusClient(broker.connectionString, { retryOptions: { maxRetries: 0 } });
+
+  async function deadLetter(messages: readonly Buffer[], source = orders): Promise<SequenceNumber[]> {
+    const before = new Set(broker.messages(`${source.path}/$DeadLetterQueue`).map((held) => held.sequenceNumber));
+    const target = await office.openTarget(source, source.of.kind === 'queue' ? source.of.queue : source.of.topic);
+    for (const message of messages) await target.send([message], 5_000);
+    await target.close();
+    const options = { maxAutoLockRenewalDurationInMs: 0, skipParsingBodyAsJson: true };
+    const receiver =
+      source.of.kind === 'queue'
+        ? client.createReceiver(source.of.queue, options)
+        : client.createReceiver(source.of.topic, source.of.subscription, options);
+    for (let left = messages.length; left > 0; ) {
+      for (const received of await receiver.receiveMessages(left, { maxWaitTimeInMs: 5_000 })) {
+        const why = { deadLetterReason: 'Unprocessable', deadLetterErrorDescription: 'no such customer' };
+        await receiver.deadLetterMessage(received, why);
+        left -= 1;
+      }
+    }
+    await receiver.close();
+    return broker
+      .messages(`${source.path}/$DeadLetterQueue`)
+      .filter((held) => !before.has(held.sequenceNumber))
+      .map((held) => sequenceNumber(held.sequenceNumber));
+  }
+
+  return {
+    broker,
+    office,
+    settings,
+    lines,
+    orders,
+    billing,
+    deadLetter,
+    client,
+    async close() {
+      await office.close();
+      await client.close();
+      await broker.close();
+    },
+  };
+}
+
+/** Locks and holds everything active in the queue; gives the numbers. */
+export async function holdAll(queue: DeadLetterQueue, max: number): Promise<SequenceNumber[]> {
+  const locked = await queue.receive(max, 5_000);
+  await queue.hold(locked.map(({ lock }) => lock));
+  return locked.map(({ letter }) => letter.sequenceNumber);
+}
