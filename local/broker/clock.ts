@@ -18,7 +18,7 @@ export class MovableClock implements Clock {
   }
 
   now(): number {
-    return this.#real() + this.#offset;
+    return Math.floor(this.#real() + this.#offset);
   }
 
   /** Moves the clock forward by `ms` milliseconds; whatever falls due has happened when this returns. */

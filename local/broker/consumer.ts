@@ -1,18 +1,12 @@
 /** A link on which a client receives the messages of a queue, subscription or dead-letter queue. */
+
+import { forget, type Outcome, type RawDisposition, unwritten, writeDisposition } from './delivery.ts';
 import type { Entity, Settlement } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
+import { answerDrain } from './link.ts';
 import { readOutcome } from './outcome.ts';
 import type { Peer } from './peer.ts';
-import {
-  answerDrain,
-  forget,
-  type Outcome,
-  type RawDisposition,
-  type RheaDelivery,
-  type RheaLink,
-  unwritten,
-  writeDisposition,
-} from './rhea.ts';
+import type { RheaDelivery, RheaLink } from './rhea.ts';
 
 /** Settle mode "settled": the client asked for receive-and-delete. */
 const SETTLED = 1;

@@ -8,10 +8,9 @@
  */
 import type { Clock } from './clock.ts';
 import { BrokerError, lockLost } from './errors.ts';
-import { Heap } from './heap.ts';
-import { type AddedProperty, type Arrival, deliver, type StoredMessage, withProperties } from './message.ts';
+import { type AddedProperty, type Arrival, deliver, withProperties } from './message.ts';
 import { REASON } from './reasons.ts';
-import { SequenceIndex } from './sequence-index.ts';
+import { type Entry, type Lock, Shelf } from './shelf.ts';
 
 /** Behaviour of a queue or subscription. Durations in milliseconds. */
 export interface EntitySettings {
@@ -27,26 +26,6 @@ export interface EntityContext {
   readonly clock: Clock;
   /** A fresh 16-byte lock token, in the byte order of delivery tags. */
   readonly lockToken: () => Buffer;
-}
-
-interface Lock {
-  readonly token: string;
-  readonly tag: Buffer;
-  until: number;
-}
-
-/** A message in its place. Read-only outside this file. */
-export interface Entry {
-  readonly sequenceNumber: bigint;
-  readonly enqueueSequenceNumber: bigint;
-  readonly enqueuedAt: number;
-  /** Milliseconds since 1970, or `Infinity`. */
-  readonly expiresAt: number;
-  message: StoredMessage;
-  deliveryCount: number;
-  deferred: boolean;
-  lock: Lock | undefined;
-  gone: boolean;
 }
 
 /** A message handed out under a lock. `token` is the tag in hexadecimal, the key for every settlement. */
@@ -70,32 +49,19 @@ export class Entity {
   readonly #listeners: (() => void)[] = [];
   #nextListener = 0;
   #lastNumber = 0n;
-  #bySequence!: Map<bigint, Entry>;
-  #index!: SequenceIndex<Entry>;
-  #ready!: Heap<Entry>;
-  #locks!: Map<string, Entry>;
-  #lockEnds!: Heap<{ at: number; entry: Entry; lock: Lock }>;
-  #expiries!: Heap<Entry>;
-  /** Items in the heaps that mean nothing any more, at least. */
-  #stale = 0;
+  #shelf = new Shelf();
 
   constructor(path: string, settings: EntitySettings, context: EntityContext, deadLetterQueue?: Entity) {
     this.path = path;
     this.settings = settings;
     this.#context = context;
     this.deadLetterQueue = deadLetterQueue;
-    this.clear();
   }
 
   /** Empties the entity and restarts its numbering; locks held on it are lost. */
   clear(): void {
     this.#lastNumber = 0n;
-    this.#bySequence = new Map();
-    this.#index = new SequenceIndex();
-    this.#ready = new Heap((a, b) => a.sequenceNumber < b.sequenceNumber);
-    this.#locks = new Map();
-    this.#lockEnds = new Heap((a, b) => a.at < b.at);
-    this.#expiries = new Heap((a, b) => a.expiresAt < b.expiresAt);
+    this.#shelf = new Shelf();
   }
 
   /** Calls `listener` whenever a message may have become available; returns how to stop that. */
@@ -130,15 +96,15 @@ export class Entity {
   /** Locks the active message with the lowest number; `undefined` when there is none. */
   lockNext(): LockedMessage | undefined {
     this.sweep();
-    const entry = this.#takeReady();
+    const entry = this.#shelf.next();
     return entry && this.#lock(entry);
   }
 
   /** Takes the active message with the lowest number out for good (receive-and-delete). */
   removeNext(): Entry | undefined {
     this.sweep();
-    const entry = this.#takeReady();
-    if (entry) this.#remove(entry);
+    const entry = this.#shelf.next();
+    if (entry) this.#shelf.remove(entry);
     return entry;
   }
 
@@ -150,14 +116,14 @@ export class Entity {
   /** Removes deferred messages by number (receive-and-delete): all of them, or none. */
   removeDeferred(numbers: readonly bigint[]): Entry[] {
     const entries = this.#findDeferred(numbers);
-    for (const entry of entries) this.#remove(entry);
+    for (const entry of entries) this.#shelf.remove(entry);
     return entries;
   }
 
   /** Up to `count` messages from number `from` (inclusive) on, in any state. Changes nothing. */
   peek(from: bigint, count: number): Entry[] {
     this.sweep();
-    return this.#index.from(from, count);
+    return this.#shelf.from(from, count);
   }
 
   /** Renews all the locks, or none and an error; answers until when each holds, in milliseconds since 1970. */
@@ -165,10 +131,7 @@ export class Entity {
     const entries = this.#locked(tokens);
     const until = this.#context.clock.now() + this.settings.lockDuration;
     return entries.map((entry) => {
-      const lock = entry.lock as Lock;
-      lock.until = until;
-      this.#discard();
-      this.#lockEnds.push({ at: until, entry, lock });
+      this.#shelf.lock(entry, { ...(entry.lock as Lock), until });
       return until;
     });
   }
@@ -186,14 +149,11 @@ export class Entity {
   /** Lets happen what has fallen due: lock expiry first, it may end in expiry or in the dead-letter queue. */
   sweep(): void {
     const now = this.#context.clock.now();
-    for (let next = this.#lockEnds.peek(); next && next.at <= now; next = this.#lockEnds.peek()) {
-      this.#lockEnds.pop();
-      if (next.entry.lock === next.lock && next.lock.until <= now) this.#unlock(next.entry, true);
-    }
-    for (let next = this.#expiries.peek(); next && next.expiresAt <= now; next = this.#expiries.peek()) {
-      this.#expiries.pop();
+    const shelf = this.#shelf;
+    for (let entry = shelf.nextLockEnd(now); entry; entry = shelf.nextLockEnd(now)) this.#unlock(entry, true);
+    for (let entry = shelf.nextLifeEnd(now); entry; entry = shelf.nextLifeEnd(now)) {
       // Locked: decided when the lock ends. Deferred: when it is asked for (Service Bus documentation, message deferral).
-      if (!next.gone && !next.lock && !next.deferred) this.#expire(next);
+      if (!entry.lock && !entry.deferred) this.#expire(entry);
     }
   }
 
@@ -215,40 +175,29 @@ export class Entity {
   }
 
   #place(entry: Entry): void {
-    this.#bySequence.set(entry.sequenceNumber, entry);
-    this.#index.add(entry);
     // A dead-letter queue does not observe the time to live (Service Bus documentation).
-    if (this.deadLetterQueue && entry.expiresAt !== Number.POSITIVE_INFINITY) this.#expiries.push(entry);
+    this.#shelf.add(entry, this.deadLetterQueue !== undefined);
     this.#makeReady(entry);
   }
 
   #makeReady(entry: Entry): void {
-    this.#ready.push(entry);
+    this.#shelf.lineUp(entry);
     // Each time another consumer is asked first, so that one alone does not get everything.
     const listeners = [...this.#listeners];
     this.#nextListener++;
     for (let i = 0; i < listeners.length; i++) listeners[(this.#nextListener + i) % listeners.length]?.();
   }
 
-  #takeReady(): Entry | undefined {
-    for (;;) {
-      const entry = this.#ready.pop();
-      if (!entry?.gone) return entry;
-    }
-  }
-
   #lock(entry: Entry): LockedMessage {
     const tag = this.#context.lockToken();
     const lock = { token: tag.toString('hex'), tag, until: this.#context.clock.now() + this.settings.lockDuration };
-    entry.lock = lock;
-    this.#locks.set(lock.token, entry);
-    this.#lockEnds.push({ at: lock.until, entry, lock });
+    this.#shelf.lock(entry, lock);
     return { token: lock.token, tag, entry };
   }
 
   #locked(tokens: readonly string[]): Entry[] {
     this.sweep();
-    const entries = tokens.map((token) => this.#locks.get(token));
+    const entries = tokens.map((token) => this.#shelf.byToken(token));
     if (new Set(tokens).size !== tokens.length || entries.includes(undefined)) throw lockLost();
     return entries as Entry[];
   }
@@ -257,7 +206,7 @@ export class Entity {
     this.sweep();
     const entries: Entry[] = [];
     for (const number of new Set(numbers)) {
-      const entry = this.#bySequence.get(number);
+      const entry = this.#shelf.get(number);
       if (entry?.deferred && !entry.lock) {
         if (!this.#isExpired(entry)) entries.push(entry);
         else this.#expire(entry);
@@ -275,7 +224,7 @@ export class Entity {
   #settle(entry: Entry, settlement: Settlement): void {
     switch (settlement.kind) {
       case 'complete':
-        this.#remove(entry);
+        this.#shelf.remove(entry);
         return;
       case 'release':
         this.#unlock(entry, false);
@@ -300,7 +249,7 @@ export class Entity {
    * deferring each raise the count in a main queue, and nothing raises it in a dead-letter queue.
    */
   #unlock(entry: Entry, counts: boolean): void {
-    this.#dropLock(entry);
+    this.#shelf.unlock(entry);
     if (this.deadLetterQueue) {
       if (counts) entry.deliveryCount++;
       if (counts && entry.deliveryCount >= this.settings.maxDeliveryCount) {
@@ -321,39 +270,14 @@ export class Entity {
 
   #expire(entry: Entry): void {
     if (this.settings.deadLetteringOnMessageExpiration) this.#deadLetter(entry, REASON.expired);
-    else this.#remove(entry);
+    else this.#shelf.remove(entry);
   }
 
   #deadLetter(entry: Entry, properties: readonly AddedProperty[]): void {
-    this.#remove(entry);
+    this.#shelf.remove(entry);
     // Number, enqueued time and count go along: only a message that becomes active anew gets another number.
     const message = withProperties(entry.message, properties);
     if (this.deadLetterQueue) this.deadLetterQueue.#place({ ...entry, message, deferred: false, gone: false });
-  }
-
-  #dropLock(entry: Entry): void {
-    if (entry.lock) {
-      this.#locks.delete(entry.lock.token);
-      entry.lock = undefined;
-      this.#discard();
-    }
-  }
-
-  #remove(entry: Entry): void {
-    this.#dropLock(entry);
-    this.#bySequence.delete(entry.sequenceNumber);
-    entry.gone = true;
-    this.#index.left();
-    this.#discard();
-  }
-
-  /** Counts what became stale. The heaps would keep messages that are long gone, until their time to live is over. */
-  #discard(): void {
-    if (++this.#stale <= Math.max(1000, 2 * this.#bySequence.size)) return;
-    this.#ready.retain((entry) => !entry.gone);
-    this.#expiries.retain((entry) => !entry.gone);
-    this.#lockEnds.retain(({ at, entry, lock }) => entry.lock === lock && lock.until === at);
-    this.#stale = 0;
   }
 }
 

@@ -2,27 +2,16 @@
 import type { Socket } from 'node:net';
 import { Claims } from './cbs.ts';
 import type { Clock } from './clock.ts';
+import { acceptsFrames } from './connection.ts';
 import { Consumer } from './consumer.ts';
+import { forgetAll, keepRawTransfers, onRawDispositions, type RawDisposition, rawTransfer } from './delivery.ts';
 import { asBrokerError, BrokerError } from './errors.ts';
 import type { Faults } from './faults.ts';
+import { confirmAttach, refuseAttach, remoteAddress, sourceFilters } from './link.ts';
 import type { Namespace } from './namespace.ts';
 import { Producer } from './producer.ts';
 import { cbsService, managementService, Responder } from './responder.ts';
-import {
-  acceptsFrames,
-  confirmAttach,
-  keepRawTransfers,
-  onRawDispositions,
-  type RawDisposition,
-  type RheaConnection,
-  type RheaContext,
-  type RheaLink,
-  type RheaSession,
-  rawTransfer,
-  refuseAttach,
-  remoteAddress,
-  sourceFilters,
-} from './rhea.ts';
+import type { RheaConnection, RheaContext, RheaLink, RheaSession } from './rhea.ts';
 import type { SasKey } from './sas.ts';
 
 /** What all connections of a broker share. */
@@ -66,7 +55,10 @@ export class Peer {
     on('sender_flow', ({ sender }) => this.#consumers.get(sender as RheaLink)?.wake());
     on('sendable', ({ sender }) => this.#consumers.get(sender as RheaLink)?.wake());
     on('receiver_close', ({ receiver }) => void this.#takers.delete(receiver as RheaLink));
-    on('sender_close', ({ sender }) => this.#closeSource(sender as RheaLink));
+    on('sender_close', ({ sender }) => {
+      this.#closeSource(sender as RheaLink);
+      forgetAll(sender as RheaLink);
+    });
     on('session_close', ({ session }) => this.#closeSession(session as RheaSession));
     // rhea throws or prints when nobody listens for these; closing follows by itself.
     for (const event of ['sender_error', 'receiver_error', 'session_error', 'connection_error', 'disconnected']) {

@@ -1,10 +1,11 @@
 /** A link on which a client sends messages to a queue or topic. */
 import { randomUUID } from 'node:crypto';
+import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { asBrokerError, BrokerError } from './errors.ts';
 import { type Arrival, messagesOfBatch, receiveMessage } from './message.ts';
 import type { Destination } from './namespace.ts';
 import type { Peer } from './peer.ts';
-import { forget, type RawTransfer, type RheaLink, writeDisposition } from './rhea.ts';
+import type { RheaLink } from './rhea.ts';
 
 const SINGLE = 0;
 const BATCH = 0x80013700;

@@ -1,6 +1,7 @@
 /** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
 import { encode } from '../../shared/serviceBus/amqp.ts';
 import { putToken } from './cbs.ts';
+import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
 import type { Entity } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
@@ -8,7 +9,7 @@ import type { FaultEvent } from './faults.ts';
 import { manage, settlementKind } from './management.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
-import { forget, type RawTransfer, type RheaLink, writeDisposition } from './rhea.ts';
+import type { RheaLink } from './rhea.ts';
 
 const CREDIT = 100;
 

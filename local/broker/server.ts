@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type Clock, MovableClock } from './clock.ts';
 import type { EmulatorConfig } from './config.ts';
+import { acceptConnection, createContainer } from './connection.ts';
 import { Faults } from './faults.ts';
 import { Namespace } from './namespace.ts';
 import { type BrokerParts, Peer } from './peer.ts';
-import { acceptConnection, createContainer } from './rhea.ts';
 import type { SasKey } from './sas.ts';
 
 /** How a broker is started. Everything but the configuration has a default. */

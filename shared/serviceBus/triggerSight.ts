@@ -8,7 +8,7 @@ import type { TriggerSight } from '../watch/classifyOne.ts';
 const metadataSchema = z.object({
   sequenceNumber: z.number().int().min(0),
   messageId: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional(),
-  lockToken: z.uuid(),
+  lockToken: z.guid(),
 });
 
 /** The message that the trigger holds, or `undefined` when its metadata is not what the host gives. */

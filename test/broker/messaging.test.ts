@@ -195,6 +195,29 @@ describe('receiving', () => {
   });
 });
 
+describe('a streaming receiver', () => {
+  it('goes on by itself after its connection was dropped', async () => {
+    const seen: string[] = [];
+    const receiver = bench.client().createReceiver('drop', manual);
+    const subscription = receiver.subscribe({
+      processMessage: async ({ body }) => void seen.push(String(body)),
+      processError: async () => {},
+    });
+    await bench
+      .client()
+      .createSender('drop')
+      .sendMessages({ body: Buffer.from('before') });
+    await until(() => seen.length === 1 && numbersOf('drop').length === 0, 'the first message');
+    bench.broker.dropConnections();
+    await bench
+      .client()
+      .createSender('drop')
+      .sendMessages({ body: Buffer.from('after') });
+    await until(() => seen.length === 2, 'the second message');
+    await subscription.close();
+  });
+});
+
 describe('settling', () => {
   async function received(count: number) {
     await bench

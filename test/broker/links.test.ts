@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import type { EventContext } from 'rhea';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Bench, dataSection, until } from './harness.ts';
+import { RawClient } from './raw-client.ts';
+
+let bench: Bench;
+let raw: RawClient;
+
+beforeAll(async () => {
+  bench = await Bench.start({ q: {}, other: {} });
+});
+beforeEach(async () => {
+  for (const path of ['q', 'other']) bench.broker.recreate(path);
+  raw = await RawClient.connect(bench.broker);
+});
+afterEach(() => raw.close());
+afterAll(() => bench.close());
+
+const stored = (path = 'q') => bench.broker.messages(path);
+
+async function fill(path: string, count: number): Promise<void> {
+  const sender = await raw.sender(path);
+  const batch = Buffer.concat(Array.from({ length: count }, () => dataSection(dataSection('x'))));
+  expect(await raw.sent(sender, batch, 0x80013700)).toBe('accepted');
+}
+
+describe('a drain', () => {
+  it('is answered when there is no credit at all', async () => {
+    const receiver = await raw.receiver('q', 0);
+    const drained = once(receiver, 'receiver_drained');
+    receiver.drain_credit();
+    await drained;
+  });
+
+  it('is answered after everything the credit allows has come', async () => {
+    await fill('q', 3);
+    const receiver = await raw.receiver('q', 0);
+    let received = 0;
+    receiver.on('message', () => received++);
+    const drained = once(receiver, 'receiver_drained');
+    receiver.add_credit(10);
+    receiver.drain_credit();
+    await drained;
+    expect([received, receiver.credit]).toEqual([3, 0]);
+    expect(stored().map(({ locked }) => locked)).toEqual([true, true, true]);
+    await fill('q', 1);
+    expect(stored().at(-1)).toMatchObject({ locked: false });
+  });
+});
+
+describe('a delivery', () => {
+  it('that is released goes back uncounted', async () => {
+    await fill('q', 1);
+    const receiver = await raw.receiver('q', 1);
+    const [context] = (await once(receiver, 'message')) as [EventContext];
+    context.delivery?.release();
+    await until(() => stored()[0]?.locked === false, 'the release');
+    expect(stored()).toMatchObject([{ deliveryCount: 0 }]);
+  });
+
+  it('that the client settles at once needs no answer', async () => {
+    await fill('q', 1);
+    const receiver = await raw.receiver('q', 1);
+    const [context] = (await once(receiver, 'message')) as [EventContext];
+    context.delivery?.update(true, { descriptor: 0x24 } as never);
+    receiver.close();
+    await until(() => stored().length === 0 || stored()[0]?.locked === false, 'the settlement');
+  });
+
+  it('left unsettled on a closed link stays locked and does not stand in the way of other links', async () => {
+    await fill('q', 500);
+    await fill('other', 4000);
+    const leaving = await raw.receiver('q', 500);
+    let left = 0;
+    leaving.on('message', () => left++);
+    await until(() => left === 500, 'the deliveries of the first link');
+    leaving.close();
+    await once(leaving, 'receiver_close');
+    expect(stored().every(({ locked }) => locked)).toBe(true);
+    // More than a ring of 2,048 on the same session: the first 500 must not fill it.
+    const staying = await raw.receiver('other', 2000);
+    staying.on('message', (context: EventContext) => {
+      context.delivery?.accept();
+      if (staying.credit < 1000) staying.add_credit(1000);
+    });
+    await until(() => stored('other').length === 0, 'everything to be accepted');
+  });
+});
+
+describe('a send', () => {
+  it('answers each of many sends of one turn with its own outcome', async () => {
+    const sender = await raw.sender('q');
+    const outcomes = new Map<number, string>();
+    sender.on('accepted', ({ delivery }: EventContext) => outcomes.set(delivery?.id as number, 'accepted'));
+    sender.on('rejected', ({ delivery }: EventContext) => outcomes.set(delivery?.id as number, 'rejected'));
+    const expected = new Map(
+      Array.from({ length: 20 }, (_, i): [number, string] => {
+        const bad = i % 3 === 1;
+        return [
+          raw.sendBytes(sender, bad ? Buffer.from('bad') : dataSection('x')).id as number,
+          bad ? 'rejected' : 'accepted',
+        ];
+      }),
+    );
+    await until(() => outcomes.size === 20, 'all outcomes');
+    expect(outcomes).toEqual(expected);
+    expect(stored()).toHaveLength([...expected.values()].filter((outcome) => outcome === 'accepted').length);
+  });
+
+  it('states the largest message it takes', async () => {
+    const sender = await raw.sender('q');
+    expect(Number(sender.max_message_size)).toBe(262_144);
+  });
+});
