@@ -20,6 +20,8 @@ export interface Office {
   readonly leaseMs: number;
   /** Pause between tries while locks of others run out or the target is throttled, ms. */
   readonly retryMs: number;
+  /** How long the broker may take to answer a send, ms. Then its outcome is unknown. */
+  readonly sendTimeoutMs: number;
   /** How long a collecting pass waits for a first letter before it takes the queue for empty, ms. */
   readonly collectWaitMs: number;
 }

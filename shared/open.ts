@@ -24,6 +24,7 @@ const settingsSchema = z.object({
   DLO_CATALOG: z.string().min(1).optional(),
   DLO_LEASE_SECONDS: seconds(1, 600).default(60_000),
   DLO_RETRY_SECONDS: seconds(0.1, 300).default(5000),
+  DLO_SEND_TIMEOUT_SECONDS: seconds(0.5, 60).default(15_000),
   DLO_COLLECT_WAIT_SECONDS: seconds(0.05, 60).default(3000),
 });
 
@@ -46,8 +47,8 @@ export function openOffice({ root, settings, log }: Opening): Office {
     const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new OfficeError('DLO_CATALOG_INVALID', `the app settings are not valid: ${problems.join('; ')}`);
   }
-  const { DLO_CATALOG, DLO_LEASE_SECONDS, DLO_RETRY_SECONDS, DLO_COLLECT_WAIT_SECONDS } = parsed.data;
-  const file = DLO_CATALOG === undefined ? new URL('catalog.json', root) : pathToFileURL(DLO_CATALOG);
+  const own = parsed.data;
+  const file = own.DLO_CATALOG === undefined ? new URL('catalog.json', root) : pathToFileURL(own.DLO_CATALOG);
   const catalog = readCatalog(file, settings);
   const clock = () => Date.now();
   return {
@@ -58,9 +59,10 @@ export function openOffice({ root, settings, log }: Opening): Office {
     clock,
     random: (bytes) => randomBytes(bytes),
     log,
-    leaseMs: DLO_LEASE_SECONDS,
-    retryMs: DLO_RETRY_SECONDS,
-    collectWaitMs: DLO_COLLECT_WAIT_SECONDS,
+    leaseMs: own.DLO_LEASE_SECONDS,
+    retryMs: own.DLO_RETRY_SECONDS,
+    sendTimeoutMs: own.DLO_SEND_TIMEOUT_SECONDS,
+    collectWaitMs: own.DLO_COLLECT_WAIT_SECONDS,
   };
 }
 

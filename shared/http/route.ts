@@ -62,7 +62,7 @@ export async function answer(route: Route, office: Office, request: HttpRequest,
   try {
     const input = {
       params: check('path', route.params, request.params),
-      query: check('query', route.query, queryObject(request.query)),
+      query: check('query', route.query, queryObject(new URL(request.url).searchParams)),
       body: route.body === undefined ? undefined : check('body', route.body, await jsonBody(request)),
       operator: route.needsOperator ? operatorOf(request.headers.get('x-operator')) : '',
       waitMs: waitOf(request.headers.get('prefer')),
@@ -79,7 +79,10 @@ function check<Schema extends z.ZodType>(where: 'path' | 'query' | 'body', schem
   return parsed.data;
 }
 
-/** A parameter that is given once is text, more than once a list. */
+/**
+ * A parameter that is given once is text, more than once a list. From the URL itself: the host joins the values of a repeated
+ * parameter with commas in `request.query` (azure-functions-nodejs-library#168).
+ */
 function queryObject(query: URLSearchParams): Record<string, string | string[]> {
   const result: Record<string, string | string[]> = {};
   for (const name of new Set(query.keys())) {

@@ -14,8 +14,6 @@ import { type Chunk, type ChunkLetter, type Exception, type Fate, type SkipReaso
 import { isInDuplicateWindow, refusal } from './preflight.ts';
 import { identityDigest } from './prepare.ts';
 
-/** How long the broker may take to answer a send, ms. Then the outcome is unknown. */
-export const SEND_TIMEOUT = 15_000;
 /** Nothing is sent with less lock left than this, ms: the completion must still be ours to do. */
 const LOCK_MARGIN = 10_000;
 /** Longer than any lock can last (5 minutes, twice): whoever still holds a letter then renews its lock. */
@@ -163,7 +161,7 @@ async function replay(
     return { kind: 'wait', why: 'the locks would have ended before the letters could be completed' };
   }
   work.assertLeased();
-  const outcome = await target.send(messages, SEND_TIMEOUT);
+  const outcome = await target.send(messages, office.sendTimeoutMs);
   switch (outcome.kind) {
     case 'accepted': {
       const sent: Chunk = { ...sending, state: 'sent' };

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { EventContext } from 'rhea';
+import rhea, { type Delivery, type EventContext, type Receiver } from 'rhea';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Bench, dataSection, until } from './harness.ts';
 import { RawClient } from './raw-client.ts';
@@ -17,6 +17,9 @@ beforeEach(async () => {
 afterEach(() => raw.close());
 afterAll(() => bench.close());
 
+// rhea's declarations leave these out.
+const ACCEPTED = (rhea.message as unknown as { accepted(): { described(): never } }).accepted().described();
+const creditOf = (receiver: Receiver) => (receiver as unknown as { credit: number }).credit;
 const stored = (path = 'q') => bench.broker.messages(path);
 
 async function fill(path: string, count: number): Promise<void> {
@@ -42,7 +45,7 @@ describe('a drain', () => {
     receiver.add_credit(10);
     receiver.drain_credit();
     await drained;
-    expect([received, receiver.credit]).toEqual([3, 0]);
+    expect([received, creditOf(receiver)]).toEqual([3, 0]);
     expect(stored().map(({ locked }) => locked)).toEqual([true, true, true]);
     await fill('q', 1);
     expect(stored().at(-1)).toMatchObject({ locked: false });
@@ -63,26 +66,27 @@ describe('a delivery', () => {
     await fill('q', 1);
     const receiver = await raw.receiver('q', 1);
     const [context] = (await once(receiver, 'message')) as [EventContext];
-    context.delivery?.update(true, { descriptor: 0x24 } as never);
-    receiver.close();
-    await until(() => stored().length === 0 || stored()[0]?.locked === false, 'the settlement');
+    context.delivery?.update(true, ACCEPTED);
+    await until(() => stored().length === 0, 'the settlement');
   });
 
   it('left unsettled on a closed link stays locked and does not stand in the way of other links', async () => {
     await fill('q', 500);
     await fill('other', 4000);
     const leaving = await raw.receiver('q', 500);
-    let left = 0;
-    leaving.on('message', () => left++);
-    await until(() => left === 500, 'the deliveries of the first link');
+    const left: Delivery[] = [];
+    leaving.on('message', ({ delivery }: EventContext) => left.push(delivery as Delivery));
+    await until(() => left.length === 500, 'the deliveries of the first link');
     leaving.close();
     await once(leaving, 'receiver_close');
+    // The client's own ring has to forget them as well.
+    for (const delivery of left) (delivery as { settled: boolean }).settled = true;
     expect(stored().every(({ locked }) => locked)).toBe(true);
     // More than a ring of 2,048 on the same session: the first 500 must not fill it.
     const staying = await raw.receiver('other', 2000);
     staying.on('message', (context: EventContext) => {
-      context.delivery?.accept();
-      if (staying.credit < 1000) staying.add_credit(1000);
+      context.delivery?.update(true, ACCEPTED);
+      if (creditOf(staying) < 1000) staying.add_credit(1000);
     });
     await until(() => stored('other').length === 0, 'everything to be accepted');
   });

@@ -232,6 +232,7 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
     DLO_CATALOG: file,
     DLO_LEASE_SECONDS: '2',
     DLO_RETRY_SECONDS: '1',
+    DLO_SEND_TIMEOUT_SECONDS: '1',
     DLO_COLLECT_WAIT_SECONDS: '0.2',
     ...options.settings,
   };
