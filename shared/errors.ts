@@ -137,8 +137,17 @@ export function errorText(error: unknown, max = 1000): string {
   const parts: string[] = [];
   let current: unknown = error;
   for (let depth = 0; current !== undefined && depth < 5; depth++) {
-    parts.push(current instanceof Error ? current.message || current.name : String(current));
+    parts.push(current instanceof Error ? current.message || current.name : plainText(current));
     current = current instanceof Error ? current.cause : undefined;
   }
   return parts.join(': ').slice(0, max);
+}
+
+/** Anything can be thrown, also what cannot be turned into text. */
+function plainText(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return typeof value;
+  }
 }

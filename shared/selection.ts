@@ -6,7 +6,16 @@ import type { LetterRecord } from './store/letters.ts';
 
 const text = z.string().min(1).max(4096);
 const texts = z.array(text).min(1).max(100);
-const instant = z.iso.datetime({ offset: true }).transform((iso) => Date.parse(iso));
+
+/** What Azure Tables can hold and compare with: from the year 1601 to the end of 9999. */
+const FIRST_TIME = Date.UTC(1601, 0, 1);
+const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** A point in time at the door, ISO 8601 with its zone; ms since 1970 after parsing. */
+export const instant = z.iso
+  .datetime({ offset: true })
+  .transform((iso) => Date.parse(iso))
+  .refine((ms) => ms >= FIRST_TIME && ms <= LAST_TIME, 'must be between the years 1601 and 9999 (UTC)');
 
 /** A sequence number at the door: a decimal string, because JSON numbers lose digits above 2^53. */
 export const sequenceNumberSchema = z.string().transform((value, context): SequenceNumber => {

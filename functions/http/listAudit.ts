@@ -4,6 +4,7 @@ import { none, route } from '../../shared/http/route.ts';
 import { planPath, top } from '../../shared/http/schemas.ts';
 import { auditView } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
+import { instant } from '../../shared/selection.ts';
 
 export const listAudit = route({
   name: 'listAudit',
@@ -16,10 +17,7 @@ export const listAudit = route({
   query: z.strictObject({
     source: z.string().min(1).max(200).optional(),
     plan: planPath.shape.id.optional(),
-    before: z.iso
-      .datetime({ offset: true })
-      .transform((text) => Date.parse(text))
-      .optional(),
+    before: instant.optional(),
     top,
   }),
   handle: async (office, { query }) => {

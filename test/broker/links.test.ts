@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import rhea, { type Delivery, type EventContext, type Receiver } from 'rhea';
+import rhea, { type AmqpError, type Delivery, type EventContext, type Receiver } from 'rhea';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { swapGuid } from '../../local/broker/encoding.ts';
+import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
 import { Bench, dataSection, until } from './harness.ts';
 import { RawClient } from './raw-client.ts';
 
@@ -49,6 +51,42 @@ describe('a drain', () => {
     expect(stored().map(({ locked }) => locked)).toEqual([true, true, true]);
     await fill('q', 1);
     expect(stored().at(-1)).toMatchObject({ locked: false });
+  });
+});
+
+describe('credit', () => {
+  it('counts what a narrow session window still holds back', async () => {
+    const narrow = await RawClient.connect(bench.broker, true, { incoming: 5 });
+    await fill('q', 30);
+    const receiver = await narrow.receiver('q', 10);
+    let received = 0;
+    receiver.on('message', () => received++);
+    await until(() => received === 5, 'what the window lets through');
+    await fill('q', 1);
+    await bench.client().createReceiver('other').peekMessages(1);
+    expect(stored().filter(({ locked }) => locked)).toHaveLength(10);
+    narrow.close();
+  });
+});
+
+describe('one disposition for many deliveries', () => {
+  it('is answered for each of them, also when one has lost its lock', async () => {
+    await fill('q', 5);
+    const receiver = await raw.receiver('q', 5);
+    const deliveries: Delivery[] = [];
+    receiver.on('message', ({ delivery }: EventContext) => deliveries.push(delivery as Delivery));
+    await until(() => deliveries.length === 5, 'the deliveries');
+    const lost = swapGuid(deliveries[2]?.tag as Buffer);
+    const settled = await raw.manage('q', 'update-disposition', {
+      'lock-tokens': encodeList([Buffer.concat([Buffer.from([0x98]), lost])]),
+      'disposition-status': encode.string('abandoned'),
+    });
+    expect(settled.status).toBe(200);
+    raw.writeDisposition(receiver, deliveries[0]?.id as number, 0xffff_ffff, Buffer.from('00532445', 'hex'));
+    await until(() => deliveries.every((delivery) => delivery.remote_settled), 'all answers');
+    const outcomes = deliveries.map(({ remote_state: state }) => (state as { error?: AmqpError }).error?.condition);
+    expect(outcomes).toEqual([undefined, undefined, 'com.microsoft:message-lock-lost', undefined, undefined]);
+    expect(stored().map(({ sequenceNumber }) => sequenceNumber)).toEqual([3n]);
   });
 });
 
@@ -110,6 +148,23 @@ describe('a send', () => {
     await until(() => outcomes.size === 20, 'all outcomes');
     expect(outcomes).toEqual(expected);
     expect(stored()).toHaveLength([...expected.values()].filter((outcome) => outcome === 'accepted').length);
+  });
+
+  it('can be followed by any number of others on the same link', async () => {
+    const sender = await raw.sender('q');
+    let settled = 0;
+    sender.on('settled', () => settled++);
+    const sendAll = () => {
+      while (sent < 3000 && sender.sendable()) {
+        raw.sendBytes(sender, dataSection('x'));
+        sent++;
+      }
+    };
+    let sent = 0;
+    sender.on('sendable', sendAll);
+    sendAll();
+    await until(() => settled === 3000, 'all outcomes');
+    expect(stored()).toHaveLength(3000);
   });
 
   it('states the largest message it takes', async () => {

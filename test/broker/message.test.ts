@@ -8,6 +8,7 @@ import {
   encodeMap,
   encodeSection,
   listItems,
+  mapEntries,
   readValue,
   SECTION,
   sectionsOf,
@@ -71,6 +72,7 @@ describe('a delivered message', () => {
       'x-opt-enqueue-sequence-number': { type: 'long', value: 3n },
       'x-opt-message-state': { type: 'int', value: 1 },
     });
+    expect(entryCount(deliver(message, FACTS), SECTION.messageAnnotations)).toBe(5);
     const locked = typedEntries(deliver(message, { ...FACTS, lockedUntil: 5 }), SECTION.messageAnnotations);
     expect(locked['x-opt-locked-until']).toEqual({ type: 'timestamp', value: 5n });
   });
@@ -200,6 +202,11 @@ describe('the check of encoded values', () => {
     );
   });
 });
+
+function entryCount(message: Buffer, code: number): number {
+  const section = sectionsOf(message).find((candidate) => candidate.code === code);
+  return section ? mapEntries(message, section.body).length : 0;
+}
 
 function nested(depth: number): Buffer {
   let value = none;

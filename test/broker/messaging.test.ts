@@ -91,6 +91,11 @@ describe('sending', () => {
     for (const message of await take(receiver, 2)) await receiver.completeMessage(message);
     expect(numbersOf('news/Subscriptions/first')).toEqual([]);
     expect(numbersOf('NEWS/subscriptions/SECOND')).toEqual([1, 2]);
+    // A subscription numbers its copies itself; the topic's number goes along.
+    bench.broker.recreate('news/Subscriptions/second');
+    await bench.client().createSender('news').sendMessages({ body: 'c' });
+    const [copy] = await peekAll(bench.client().createReceiver('news', 'second'));
+    expect([copy?.sequenceNumber?.toNumber(), copy?.enqueuedSequenceNumber]).toEqual([1, 3]);
   });
 
   it.each([

@@ -1,7 +1,14 @@
 /** A client on bare rhea: sends exact bytes and states that no SDK would send, and sees exact answers. */
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import rhea, { type Connection, type Delivery, type EventContext, type Receiver, type Sender } from 'rhea';
+import rhea, {
+  type Connection,
+  type ConnectionOptions,
+  type Delivery,
+  type EventContext,
+  type Receiver,
+  type Sender,
+} from 'rhea';
 import { encodeStringMap } from '../../local/broker/encoding.ts';
 import type { RunningBroker } from '../../local/broker/index.ts';
 import {
@@ -45,13 +52,18 @@ export class RawClient {
   }
 
   /** Connects; with a token for the whole namespace unless told otherwise. */
-  static async connect(broker: RunningBroker, authorize = true): Promise<RawClient> {
+  static async connect(
+    broker: RunningBroker,
+    authorize = true,
+    session_buffer_size?: { incoming: number },
+  ): Promise<RawClient> {
     const connection = rhea.create_container().connect({
       host: '127.0.0.1',
       port: broker.port,
       username: 'anybody',
       reconnect: false,
-    });
+      ...(session_buffer_size && { session_buffer_size }),
+    } as ConnectionOptions);
     const client = new RawClient(connection, broker);
     await once(connection, 'connection_open');
     if (authorize) await client.putToken('', signToken(broker, `sb://127.0.0.1:${broker.port}/`));
@@ -145,6 +157,18 @@ export class RawClient {
   sendBytes(sender: Sender, bytes: Buffer, format = 0): Delivery {
     const send = sender.send as unknown as (message: Buffer, tag: Buffer | undefined, format: number) => Delivery;
     return send.call(sender, bytes, undefined, format);
+  }
+
+  /** Writes a disposition frame of our own making: a range of deliveries, not settled yet, and an encoded outcome. */
+  writeDisposition({ session }: Receiver, first: number, last: number, outcome: Buffer): void {
+    const fields = [encode.boolean(true), encode.uint(first), encode.uint(last), encode.boolean(false), outcome];
+    const body = Buffer.concat([Buffer.from([0x00, 0x53, 0x15]), encodeList(fields)]);
+    const head = Buffer.alloc(8);
+    head.writeUInt32BE(body.length + 8, 0);
+    head.writeUInt8(2, 4);
+    head.writeUInt16BE((session as unknown as { local: { channel: number } }).local.channel, 6);
+    const { socket } = this.connection as unknown as { socket: { write(bytes: Buffer): void } };
+    socket.write(Buffer.concat([head, body]));
   }
 
   /** Sends and waits for the outcome: `accepted`, or the condition of the rejection. */

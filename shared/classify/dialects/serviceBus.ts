@@ -28,5 +28,5 @@ function text(value: string | undefined): string | undefined {
 
 /** `TTLExpiredException` is the broker's own reason code, not an exception of a consumer. */
 function looksLikeException(reason: string): boolean {
-  return /^[A-Za-z_][\w.+$\\]{0,250}(?:Exception|Error|Fault)$/.test(reason) && reason !== 'TTLExpiredException';
+  return /^[A-Za-z_][\w.+$\\]{0,250}(?:Exception|Error|Fault)$/.test(reason) && !/^TTLExpiredException$/i.test(reason);
 }

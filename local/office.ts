@@ -1,0 +1,105 @@
+/** The whole office on this machine: storage, broker and app on free ports. Nothing of it outlives `close`. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { AppProcess } from './appProcess.ts';
+import type { RightKeys } from './rights.ts';
+
+/** What the office is opened with. */
+export interface LocalOptions {
+  /** Content of the catalog; `catalog.json` of the repository when absent. */
+  readonly catalog?: unknown;
+  /** Takes every line that the host, the app and the broker log. */
+  readonly log: (line: string) => void;
+  /** Gives the start up; what was begun is ended before the rejection. */
+  readonly signal: AbortSignal;
+}
+
+/** The office, open. */
+export interface LocalOffice {
+  /** Address of the interface, such as `http://127.0.0.1:40123/api`. */
+  readonly url: string;
+  /** Address of the host's own routes, such as `http://127.0.0.1:40123/admin`. */
+  readonly adminUrl: string;
+  /** One key a right, for this opening only. */
+  readonly rights: RightKeys;
+  /** Opens the host's own routes. */
+  readonly masterKey: string;
+  /** Connection string of the broker, for any Service Bus client. */
+  readonly broker: string;
+  /** Settles when the app has ended, however it did. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+/** Opens the office. Throws what kept a part from starting, after ending the others. */
+export async function openLocalOffice({ catalog, log, signal }: LocalOptions): Promise<LocalOffice> {
+  const undo: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    // Last opened, first closed: the app must not see its storage go.
+    for (let end = undo.pop(); end !== undefined; end = undo.pop()) await end();
+  };
+  try {
+    // Each takes seconds, the first one in a process of its own: side by side they take as long as the slower.
+    const starting = [storage(), broker(log), import('./rights.ts')] as const;
+    undo.push(async () => (await starting[0].catch(() => undefined))?.stop());
+    undo.push(async () => (await starting[1].catch(() => undefined))?.close());
+    const [store, bus, { keysByRight }] = await Promise.all(starting);
+    signal.throwIfAborted();
+
+    const { rights, host } = keysByRight();
+    const folder = await mkdtemp(join(tmpdir(), 'dead-letter-office-'));
+    const forget = () => rm(folder, { recursive: true, force: true });
+    undo.push(forget);
+    const keysFile = await write(folder, 'keys.json', host);
+    const settings = {
+      AzureWebJobsStorage: store.connectionString(),
+      ServiceBusConnection: bus.connectionString,
+      DLO_CATALOG: catalog === undefined ? join(ROOT, 'catalog.json') : await write(folder, 'catalog.json', catalog),
+      // A laptop's broker answers at once; waiting longer for letters that are not there would only cost time.
+      DLO_COLLECT_WAIT_SECONDS: '0.3',
+    };
+    const app = await startApp({ settings, keysFile, log, signal });
+    undo.push(() => app.stop());
+    await forget(); // both files have been read, and keys should not lie about
+    const [url, adminUrl] = [`${app.url}/api`, `${app.url}/admin`];
+    return { url, adminUrl, rights, masterKey: host.master, broker: bus.connectionString, ended: app.ended, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+// Loaded when they are wanted, so that storage, which is slowest, starts before the broker's code is read.
+
+async function storage() {
+  const { startAzurite } = await import('./azurite.ts');
+  return startAzurite();
+}
+
+async function broker(log: (line: string) => void) {
+  const [{ parseConfig, startBroker }, { readFile }] = await Promise.all([
+    import('./broker/index.ts'),
+    import('node:fs/promises'),
+  ]);
+  const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
+  return startBroker({ config, log: (line) => log(`broker: ${line}`) });
+}
+
+async function startApp(options: {
+  settings: Record<string, string>;
+  keysFile: string;
+  log: (line: string) => void;
+  signal: AbortSignal;
+}): Promise<AppProcess> {
+  const { startApp: start } = await import('./appProcess.ts');
+  return start({ root: ROOT, entry: 'functions/index.ts', ...options });
+}
+
+async function write(folder: string, name: string, content: unknown): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, JSON.stringify(content), { mode: 0o600 });
+  return file;
+}
