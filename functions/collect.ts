@@ -1,7 +1,7 @@
 import { app } from '@azure/functions';
 import type { Office } from '../shared/office.ts';
-import { guarded } from './guarded.ts';
 import { collectAll } from '../shared/watch/collect.ts';
+import { guarded } from './guarded.ts';
 
 /** Every minute: the guarantee that no letter stays unseen, whatever the trigger does. */
 export function registerCollect(office: Office): void {

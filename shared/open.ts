@@ -79,6 +79,7 @@ function assertManualSettlement(file: URL): void {
     throw new OfficeError('DLO_CATALOG_INVALID', `host.json cannot be read: ${errorText(cause)}`, { cause });
   }
   if (hostSchema.safeParse(json).success) return;
-  const message = 'host.json must set extensions.serviceBus.autoCompleteMessages to false: the host would delete letters';
+  const message =
+    'host.json must set extensions.serviceBus.autoCompleteMessages to false: the host would delete letters';
   throw new OfficeError('DLO_CATALOG_INVALID', message);
 }

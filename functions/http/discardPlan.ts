@@ -1,6 +1,6 @@
 import { none, route } from '../../shared/http/route.ts';
-import { planPath } from '../../shared/http/schemas.ts';
 import { runAnswer, runBody } from '../../shared/http/run.ts';
+import { planPath } from '../../shared/http/schemas.ts';
 
 export const discardPlan = route({
   name: 'discardPlan',

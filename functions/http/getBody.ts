@@ -1,8 +1,8 @@
+import { z } from 'zod';
 import { readBody } from '../../shared/desk/body.ts';
 import { route } from '../../shared/http/route.ts';
 import { letterPath, queryNumber } from '../../shared/http/schemas.ts';
 import { sourceNamed } from '../../shared/office.ts';
-import { z } from 'zod';
 
 export const getBody = route({
   name: 'getBody',

@@ -1,17 +1,13 @@
 /** What the story shows of the office's answers, and in which order. The rest of an answer is left out. */
 import { z } from 'zod';
 
-export const sourcesAnswer = z.object({
-  sources: z.array(z.object({ name: z.string(), entity: z.string(), mode: z.string(), open: z.number().nullable() })),
-});
-
-export const summaryAnswer = z.object({
+const summary = z.object({
   total: z.number(),
   counts: z.array(z.object({ key: z.string().nullable(), count: z.number() })),
 });
 
 /** Letters with the office's view of their deaths. */
-export const lettersAnswer = z.object({
+const letters = z.object({
   letters: z.array(
     z.object({
       sequenceNumber: z.string(),
@@ -23,16 +19,21 @@ export const lettersAnswer = z.object({
 });
 
 /** The same letters, with the link to the plan that sent them. */
-export const returnedAnswer = z.object({
+const returned = z.object({
   letters: z.array(
-    z.object({ messageId: z.string(), replayCount: z.number(), replayId: z.string().nullable(), sequenceNumber: z.string() }),
+    z.object({
+      messageId: z.string(),
+      replayCount: z.number(),
+      replayId: z.string().nullable(),
+      sequenceNumber: z.string(),
+    }),
   ),
 });
 
 const counts = z.object({ planned: z.number(), pending: z.number(), done: z.number(), skipped: z.number() });
 
 /** A dry run. */
-export const planAnswer = z.object({
+const plan = z.object({
   id: z.string(),
   state: z.string(),
   target: z.string(),
@@ -40,37 +41,54 @@ export const planAnswer = z.object({
   findings: z.array(z.object({ code: z.string(), level: z.string(), letters: z.number() })),
 });
 
+/** A dry run that is like the one before. */
+const planInShort = plan.pick({ id: true, state: true, counts: true });
+
 /** A run. */
-export const runAnswer = z.object({ state: z.string(), counts: counts.extend({ maybeDuplicate: z.number() }) });
+const run = z.object({ state: z.string(), counts: counts.extend({ maybeDuplicate: z.number() }) });
 
 /** A run that has been watched. */
-export const planNowAnswer = z.object({ state: z.string(), counts, returned: z.number() });
+const planNow = z.object({ state: z.string(), counts, returned: z.number() });
 
 /** One letter that came back. */
-export const letterAnswer = z.object({
+const letter = z.object({
   messageId: z.string(),
   deliveryCount: z.number(),
   replay: z.object({ count: z.number(), planId: z.string(), of: z.string() }),
-  history: z.array(
-    z.object({ sequenceNumber: z.string(), fate: z.object({ fate: z.string(), planId: z.string() }) }),
-  ),
+  history: z.array(z.object({ sequenceNumber: z.string(), fate: z.object({ fate: z.string(), planId: z.string() }) })),
 });
 
 /** A problem. */
-export const problemAnswer = z.object({ code: z.string(), detail: z.string(), action: z.string() });
+const problem = z.object({ code: z.string(), detail: z.string(), action: z.string() });
 
-export const expiryAnswer = z.object({
+const expiry = z.object({
   count: z.number(),
   letters: z.array(z.object({ messageId: z.string(), sequenceNumber: z.string(), firstSeen: z.string() })),
 });
 
-export const fateAnswer = z.object({
+/** How a letter left. */
+const fate = z.object({
   messageId: z.string(),
   fate: z.object({ fate: z.string(), at: z.string() }).nullable(),
 });
 
-export const auditAnswer = z.object({
+const audit = z.object({
   entries: z.array(
     z.object({ operator: z.string(), operation: z.string(), letterCount: z.number(), outcome: z.string().nullable() }),
   ),
 });
+
+export const answers = {
+  letters,
+  summary,
+  returned,
+  plan,
+  planInShort,
+  run,
+  planNow,
+  letter,
+  problem,
+  expiry,
+  fate,
+  audit,
+};

@@ -30,7 +30,13 @@ export async function readBody(
 ): Promise<BodyView> {
   const where = { key: source.key, name: source.name };
   const at = office.clock();
-  const audit = await office.store.audit.open({ at, operator, operation: 'body.read', source: where, letters: [number] });
+  const audit = await office.store.audit.open({
+    at,
+    operator,
+    operation: 'body.read',
+    source: where,
+    letters: [number],
+  });
   const queue = await office.broker.open(source);
   try {
     const read = await queue.peekOne(number);

@@ -47,7 +47,11 @@ export interface PlanLetters {
     readonly reason: string | null;
     readonly maybeDuplicate: boolean;
     /** Numbers under which it is dead again. */
-    readonly returnedAs: readonly { readonly sequenceNumber: string; readonly reason: string; readonly at: string | null }[];
+    readonly returnedAs: readonly {
+      readonly sequenceNumber: string;
+      readonly reason: string;
+      readonly at: string | null;
+    }[];
   }[];
   readonly continuation: string | null;
 }

@@ -19,7 +19,12 @@ export function openapiDocument(routes: readonly Route[]): Record<string, unknow
       securitySchemes: Object.fromEntries(
         RIGHTS.filter((right) => right !== 'probe').map((right) => [
           right,
-          { type: 'apiKey', in: 'header', name: 'x-functions-key', description: `key of a function with the right "${right}"` },
+          {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-functions-key',
+            description: `key of a function with the right "${right}"`,
+          },
         ]),
       ),
     },

@@ -73,7 +73,11 @@ export async function answer(route: Route, office: Office, request: HttpRequest,
   }
 }
 
-function check<Schema extends z.ZodType>(where: 'path' | 'query' | 'body', schema: Schema, value: unknown): z.infer<Schema> {
+function check<Schema extends z.ZodType>(
+  where: 'path' | 'query' | 'body',
+  schema: Schema,
+  value: unknown,
+): z.infer<Schema> {
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw badRequest(where, parsed.error);
   return parsed.data;

@@ -86,6 +86,7 @@ export function letterView(source: Source, record: LetterRecord) {
     properties: letter.properties.map((property) => masked(source, property)),
     body: letter.body,
     replay: replayView(letter),
+    maybeSentBy: record.maybeSentBy ?? null,
     office: record.office,
     cut: record.cut,
     fate: record.closed === undefined ? null : fateView(record),

@@ -10,7 +10,15 @@ import { errorText, isOfficeError } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Journal } from './journal.ts';
-import { type Chunk, type ChunkLetter, type Exception, type Fate, type SkipReason, settle } from './plan.ts';
+import {
+  type Chunk,
+  type ChunkLetter,
+  type Exception,
+  type Fate,
+  type PlanHead,
+  type SkipReason,
+  settle,
+} from './plan.ts';
 import { isInDuplicateWindow, refusal } from './preflight.ts';
 import { identityDigest } from './prepare.ts';
 
@@ -25,8 +33,8 @@ export interface Work {
   readonly source: Source;
   readonly journal: Journal;
   readonly queue: DeadLetterQueue;
-  /** Absent for a discard. */
-  readonly target: ReplayTarget | undefined;
+  /** Opens the target, the first time it is needed. Throws `DLO_TARGET_UNAVAILABLE`. */
+  readonly openTarget: () => Promise<ReplayTarget>;
   /** Throws when the lease has ended. Asked right before every act that cannot be undone. */
   readonly assertLeased: () => void;
 }
@@ -46,20 +54,39 @@ const NEXT: ChunkResult = { kind: 'next' };
 
 /** Works on one unfinished chunk. Throws `DLO_BROKER_UNAVAILABLE`, `DLO_STORE_UNAVAILABLE`, or when taken over. */
 export async function workOn(work: Work, chunk: Chunk): Promise<ChunkResult> {
+  // Opened before anything is locked. What was sent needs no target, so that it is completed even without one.
+  const sends = work.journal.head.action === 'replay' && chunk.state !== 'sent';
+  const target = sends ? await work.openTarget() : undefined;
   const taken = await work.queue.take(chunk.letters.map(({ number }) => number));
   const takenAt = work.office.clock();
-  if (chunk.state === 'sent') return finishSent(work, chunk, taken);
+  try {
+    if (chunk.state === 'sent') return await finishSent(work, chunk, taken);
+    return await workOnUnsent(work, target, chunk, taken, takenAt);
+  } catch (error) {
+    // Whatever was done already: the journal says so, and the next slice need not wait for these locks to end.
+    await release(work, taken.locked);
+    throw error;
+  }
+}
+
+async function workOnUnsent(
+  work: Work,
+  target: ReplayTarget | undefined,
+  chunk: Chunk,
+  taken: Taken,
+  takenAt: number,
+): Promise<ChunkResult> {
   if (taken.busy.length > 0) {
     const waited = await waitForBusy(work, chunk, taken);
     if (waited !== undefined) return waited;
   }
-  const sorted = sort(work, chunk, taken);
+  const sorted = sort(work, target, chunk, taken);
   if (sorted.send.length === 0) {
     await release(work, sorted.release);
     await close(work, chunk, [], sorted.exceptions);
     return NEXT;
   }
-  return work.target === undefined ? discard(work, chunk, sorted) : replay(work, work.target, chunk, sorted, takenAt);
+  return target === undefined ? discard(work, chunk, sorted) : replay(work, target, chunk, sorted, takenAt);
 }
 
 interface Ready {
@@ -75,7 +102,7 @@ interface Sorted {
 }
 
 /** Decides for every letter of a chunk that is not sent yet: send it, or why not. */
-function sort(work: Work, chunk: Chunk, taken: Taken): Sorted {
+function sort(work: Work, target: ReplayTarget | undefined, chunk: Chunk, taken: Taken): Sorted {
   // Its first sending may have reached the target, so whatever becomes of the letter now, a copy may be there.
   const maybeDuplicate = chunk.maybeDuplicate || chunk.state === 'sending';
   const exceptions: Exception[] = [];
@@ -89,7 +116,7 @@ function sort(work: Work, chunk: Chunk, taken: Taken): Sorted {
   for (const locked of taken.locked) {
     const number = locked.letter.sequenceNumber;
     const letter = planned.get(number) as ChunkLetter;
-    const prepared = prepare(work, letter, locked);
+    const prepared = prepare(work, target, letter, locked);
     if (typeof prepared !== 'string') send.push(prepared);
     else {
       except(number, { kind: 'skipped', reason: prepared });
@@ -101,9 +128,14 @@ function sort(work: Work, chunk: Chunk, taken: Taken): Sorted {
   return { send, release: back, exceptions };
 }
 
-function prepare(work: Work, planned: ChunkLetter, locked: LockedLetter): Ready | SkipReason {
+function prepare(
+  work: Work,
+  target: ReplayTarget | undefined,
+  planned: ChunkLetter,
+  locked: LockedLetter,
+): Ready | SkipReason {
   if (identityDigest(locked.letter) !== planned.identity) return 'not-same-message';
-  if (work.target === undefined) return { planned, locked, message: locked.message };
+  if (target === undefined) return { planned, locked, message: locked.message };
   const { office, source, journal } = work;
   const { id, choices } = journal.head;
   const now = office.clock();
@@ -121,7 +153,7 @@ function prepare(work: Work, planned: ChunkLetter, locked: LockedLetter): Ready 
       // The same for every attempt of this plan: where the target detects duplicates, sending again is harmless.
       ...(renamed && { newMessageId: `${id}:${planned.number}` }),
     });
-    return work.target.batchBytes([message]) > work.target.maxBytes ? 'too-large' : { planned, locked, message };
+    return target.batchBytes([message]) > target.maxBytes ? 'too-large' : { planned, locked, message };
   } catch (error) {
     if (isOfficeError(error, 'DLO_NOT_RESENDABLE')) return 'not-resendable';
     throw error;
@@ -147,6 +179,7 @@ async function replay(
     audit: chunk.audit || (await openAudit(work, chunk)),
   };
   await release(work, sorted.release);
+  await markUnclearExceptions(work, sorted.exceptions);
   await journal.commit(
     (head) => ({ ...head, counts: settle(head.counts, 0, sorted.exceptions, flagged(sorted.exceptions)) }),
     { chunks: [sending], exceptions: sorted.exceptions },
@@ -260,6 +293,29 @@ async function complete(work: Work, chunk: Chunk, locked: readonly LockedLetter[
   return NEXT;
 }
 
+/**
+ * Letters that stay in the dead-letter queue although a copy may be in the target: noted on the letters themselves, so that
+ * the next plan over them knows. Returns how many there are. For a chunk whose outcome is unknown when a plan is cancelled.
+ */
+export async function markUnclear(office: Office, head: PlanHead, chunk: Chunk | undefined): Promise<number> {
+  if (chunk?.state !== 'sending') return 0;
+  const numbers = chunk.letters.map(({ number }) => number);
+  await office.store.letters.markMaybeSent(head.source, numbers, head.id);
+  return numbers.length;
+}
+
+/** The same for letters with a fate of their own. */
+async function markUnclearExceptions(
+  { office, source, journal }: Work,
+  exceptions: readonly Exception[],
+): Promise<void> {
+  const unclear = exceptions.filter(
+    ({ fate, maybeDuplicate }) => maybeDuplicate && !(fate.kind === 'skipped' && fate.reason === 'gone'),
+  );
+  const numbers = unclear.map(({ number }) => number);
+  await office.store.letters.markMaybeSent(source.key, numbers, journal.head.id);
+}
+
 /** Writes the end of a chunk: `done` letters as planned, the rest by their exceptions. */
 async function close(
   work: Work,
@@ -278,6 +334,7 @@ async function close(
     office.clock(),
     id,
   );
+  await markUnclearExceptions(work, exceptions);
   const duplicates = (chunk.maybeDuplicate ? numbers.length : 0) + flagged(exceptions);
   await journal.commit((head) => ({ ...head, counts: settle(head.counts, numbers.length, exceptions, duplicates) }), {
     chunks: [{ ...chunk, state: 'done', letters: done }],

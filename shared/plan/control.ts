@@ -5,6 +5,7 @@ import type { Office } from '../office.ts';
 import { type Selection, selectionSchema } from '../selection.ts';
 import type { VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
+import { markUnclear } from './chunk.ts';
 import { loadPlan, newWriteId } from './journal.ts';
 import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
 import { continuePreparing, sourceOf } from './prepare.ts';
@@ -140,10 +141,11 @@ async function ask(
 }
 
 async function cancelIdle(office: Office, { head, etag }: VersionedHead, operator: string): Promise<PlanHead> {
-  // A paused plan may hold a chunk whose outcome is unknown: its letters stay, marked.
+  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
   let maybe = 0;
   for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
-    if (chunk.state === 'sending') maybe += chunk.letters.length;
+    maybe = await markUnclear(office, head, chunk);
+    break;
   }
   const { counts } = head;
   const cancelled: PlanHead = {

@@ -49,6 +49,7 @@ export const FINDING_CODES = [
   'sessions-unsupported',
   'expiry-unknown',
   'expiry-drops',
+  'maybe-sent',
   'over-limit',
   'fix-first',
   'too-large',

@@ -106,6 +106,14 @@ export function countExpiry(findings: readonly Finding[], source: Source, letter
   return countFinding(findings, 'expiry-drops', message);
 }
 
+/** Notes a letter that an earlier run may have sent already, although it is still in the dead-letter queue. */
+export function countMaybeSent(findings: readonly Finding[], record: LetterRecord): Finding[] {
+  if (record.maybeSentBy === undefined) return [...findings];
+  const message =
+    'an earlier run may have sent these already, and was ended before it could make sure: they may be doubled';
+  return countFinding(findings, 'maybe-sent', message);
+}
+
 function countFinding(findings: readonly Finding[], code: FindingCode, message: string): Finding[] {
   const known = findings.find((finding) => finding.code === code);
   const counted: Finding = { code, level: 'warn', letters: (known?.letters ?? 0) + 1, message };

@@ -4,6 +4,7 @@ import { isOfficeError, OfficeError } from '../errors.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
+import type { LetterRecord } from '../store/letters.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import {
@@ -16,7 +17,7 @@ import {
   NO_COUNTS,
   type PlanHead,
 } from './plan.ts';
-import { countExpiry, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
+import { countExpiry, countMaybeSent, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
@@ -165,16 +166,19 @@ async function layOut(
     }
     if (!matches(record, selection)) continue;
     const { letter } = record;
-    if (isFull(batch, source, letter.bytes)) {
+    if (isFull(batch, source, record)) {
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
     const { action, choices } = journal.head;
     const reason = plannedRefusal(source, action, choices, record, office.clock());
     if (reason === undefined) {
+      batch.maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
       batch.bytes += letter.bytes + OVERHEAD;
-      if (action === 'replay') batch.notes.push((findings) => countExpiry(findings, source, letter));
+      if (action === 'replay') {
+        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, source, letter), record));
+      }
     } else {
       batch.exceptions.push({
         number: letter.sequenceNumber,
@@ -194,13 +198,18 @@ interface Batch {
   readonly exceptions: Exception[];
   readonly notes: ((findings: readonly Finding[]) => Finding[])[];
   bytes: number;
+  /** Its letters may have been sent by an earlier run. */
+  maybeDuplicate: boolean;
 }
 
 function newBatch(): Batch {
-  return { letters: [], exceptions: [], notes: [], bytes: 0 };
+  return { letters: [], exceptions: [], notes: [], bytes: 0, maybeDuplicate: false };
 }
 
-function isFull(batch: Batch, source: Source, bytes: number): boolean {
+function isFull(batch: Batch, source: Source, { letter, maybeSentBy }: LetterRecord): boolean {
+  const { bytes } = letter;
+  // The mark belongs to a chunk as a whole.
+  if (batch.letters.length > 0 && batch.maybeDuplicate !== (maybeSentBy !== undefined)) return true;
   return (
     batch.letters.length >= MAX_CHUNK ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
@@ -216,7 +225,7 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
           key: `chunk:${String(journal.head.chunks + 1).padStart(6, '0')}`,
           state: 'planned',
           letters: batch.letters,
-          maybeDuplicate: false,
+          maybeDuplicate: batch.maybeDuplicate,
           waitingSince: undefined,
           audit: '',
         };

@@ -1,9 +1,10 @@
 /** Running a plan, slice by slice. A slice lasts minutes at most; what is left is done by the next, in any process. */
+import type { ReplayTarget } from '../broker.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
-import { type ChunkResult, type Work, workOn } from './chunk.ts';
+import { type ChunkResult, markUnclear, type Work, workOn } from './chunk.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
@@ -84,25 +85,21 @@ class Slice {
     if (early !== undefined) return early;
     const source = sourceOf(this.#office, head);
     const queue = await this.#office.broker.open(source);
+    let target: ReplayTarget | undefined;
+    const openTarget = async () => {
+      target ??= await this.#office.broker.openTarget(source, head.target);
+      return target;
+    };
+    const assertLeased = () => this.#assertLeased();
     try {
-      const target = head.action === 'replay' ? await this.#office.broker.openTarget(source, head.target) : undefined;
-      try {
-        const assertLeased = () => this.#assertLeased();
-        return await this.#chunks({
-          office: this.#office,
-          source,
-          journal: this.#journal,
-          queue,
-          target,
-          assertLeased,
-        });
-      } finally {
-        await target?.close();
-      }
+      const work = { office: this.#office, source, journal: this.#journal, queue, openTarget, assertLeased };
+      return await this.#chunks(work);
     } catch (error) {
+      // What was sent before has been completed: a chunk in that state comes first and needs no target.
       if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#end('paused', error.message);
       throw error;
     } finally {
+      await target?.close();
       await queue.close();
     }
   }
@@ -152,7 +149,7 @@ class Slice {
   /** Carries out what an operator asked for. Letters not sent yet stay where they are. */
   async #obey(request: 'pause' | 'cancel', chunk: Chunk | undefined): Promise<SliceEnd> {
     if (request === 'pause') return this.#end('paused', 'paused by an operator');
-    const maybe = chunk?.state === 'sending' ? chunk.letters.length : 0;
+    const maybe = await markUnclear(this.#office, this.#journal.head, chunk);
     return this.#end('cancelled', 'cancelled by an operator', (head) => ({
       ...head,
       counts: {

@@ -62,8 +62,7 @@ export async function expireSource(office: Office, source: Source): Promise<Expi
   try {
     const queue = await office.broker.open(source);
     try {
-      const act = source.mode === 'defer' ? removeHeld : removeActive;
-      const result = await act({ office, source, queue, lease }, due);
+      const result = await remove({ office, source, queue, lease }, due);
       if (result.removed > 0) await takeSnapshot(office, source);
       return result;
     } finally {
@@ -78,29 +77,46 @@ interface Cleanup {
   readonly office: Office;
   readonly source: Source;
   readonly queue: DeadLetterQueue;
-  readonly lease: Lease;
+  lease: Lease;
 }
 
-/** Held letters are taken by number. */
-async function removeHeld(cleanup: Cleanup, due: readonly LetterRecord[]): Promise<Expiry> {
+async function keepLease(cleanup: Cleanup): Promise<void> {
+  const { clock, leaseMs, store } = cleanup.office;
+  cleanup.lease = await store.sources.renew(cleanup.lease, clock(), leaseMs);
+}
+
+/** Held letters are taken by number; what is active is collected first (`defer`), or received (`observe`). */
+async function remove(cleanup: Cleanup, due: readonly LetterRecord[]): Promise<Expiry> {
+  const held = await removeHeld(cleanup, due);
+  if (cleanup.source.mode === 'defer' || held.active.length === 0) {
+    return { removed: held.removed, left: held.left + held.active.length };
+  }
+  const active = await removeActive(cleanup, held.active);
+  return { removed: held.removed + active.removed, left: held.left + active.left };
+}
+
+async function removeHeld(
+  cleanup: Cleanup,
+  due: readonly LetterRecord[],
+): Promise<Expiry & { active: readonly LetterRecord[] }> {
+  const active: LetterRecord[] = [];
   let removed = 0;
   let left = 0;
-  let { lease } = cleanup;
   for (let i = 0; i < due.length; i += CHUNK) {
-    const { office } = cleanup;
-    lease = await office.store.sources.renew(lease, office.clock(), office.leaseMs);
-    const part = due.slice(i, i + CHUNK);
-    const taken = await cleanup.queue.take(part.map(({ letter }) => letter.sequenceNumber));
-    const records = byNumber(part);
-    const { same, strangers } = check(taken.locked, records);
-    await cleanup.queue.release(strangers.map(({ lock }) => lock));
+    const { office, source, queue } = cleanup;
+    await keepLease(cleanup);
+    const part = byNumber(due.slice(i, i + CHUNK));
+    const taken = await queue.take([...part.keys()]);
+    const { same, strangers } = check(taken.locked, part);
+    await queue.release(strangers.map(({ lock }) => lock));
     const lost = await complete(cleanup, same);
     // Somebody else removed these, or a cleanup that died before it could say so.
-    for (const number of taken.absent) await office.store.letters.markGone(cleanup.source.key, number, office.clock());
+    for (const number of taken.absent) await office.store.letters.markGone(source.key, number, office.clock());
+    active.push(...taken.active.flatMap((number) => part.get(number) ?? []));
     removed += same.length - lost;
-    left += lost + taken.busy.length + taken.active.length + strangers.length;
+    left += lost + taken.busy.length + strangers.length;
   }
-  return { removed, left };
+  return { removed, left, active };
 }
 
 /**
@@ -112,10 +128,9 @@ async function removeActive(cleanup: Cleanup, due: readonly LetterRecord[]): Pro
   const waiting = byNumber(due);
   const spared: LockedLetter[] = [];
   let removed = 0;
-  let { lease } = cleanup;
   try {
     while (waiting.size > 0 && spared.length < MAX_PER_RUN) {
-      lease = await office.store.sources.renew(lease, office.clock(), office.leaseMs);
+      await keepLease(cleanup);
       const locked = await queue.receive(CHUNK, office.collectWaitMs);
       if (locked.length === 0) break;
       const { same, strangers } = check(locked, waiting);
@@ -157,7 +172,11 @@ async function complete({ office, source, queue }: Cleanup, letters: readonly Lo
   const gone = numbers.filter((_number, i) => settled[i] === 'settled');
   await office.store.letters.close(source.key, gone, 'expired', office.clock());
   const lost = numbers.length - gone.length;
-  await office.store.audit.close(audit, `${gone.length} removed${lost > 0 ? `, ${lost} locks lost` : ''}`, office.clock());
+  await office.store.audit.close(
+    audit,
+    `${gone.length} removed${lost > 0 ? `, ${lost} locks lost` : ''}`,
+    office.clock(),
+  );
   return lost;
 }
 
@@ -173,4 +192,3 @@ export async function expireAll(office: Office, sources: readonly Source[]): Pro
     }
   }
 }
-

@@ -20,7 +20,8 @@ export async function sourcesToClean(office: Office): Promise<Source[]> {
     if (known.has(row.key)) continue;
     if (!row.retired) await office.store.sources.retire(row.key);
     const source = reviveSource(office.catalog, row.entry);
-    if (source === undefined) office.log(`expire ${row.name}: left the catalog together with its namespace; not reachable`);
+    if (source === undefined)
+      office.log(`expire ${row.name}: left the catalog together with its namespace; not reachable`);
     else sources.push(source);
   }
   return sources;

@@ -12,6 +12,8 @@ import type { Endpoint } from './credentials.ts';
 export interface Wire {
   /** How long an answer may take, ms. */
   readonly operationTimeoutMs: number;
+  /** After this long without use a connection is closed, ms. */
+  readonly idleMs: number;
   log(line: string): void;
 }
 

@@ -40,9 +40,7 @@ export function readEndpoint(name: string, settings: Settings): Endpoint {
 }
 
 function withConnectionString(name: string, connectionString: string): Endpoint {
-  const parts = parseConnectionString<Record<string, string | undefined>>(connectionString);
-  const { SharedAccessKeyName: keyName, SharedAccessKey: key, SharedAccessSignature: signature } = parts;
-  const config = tryConfig(name, connectionString);
+  const { config, keyName, key, signature } = parse(name, connectionString);
   if (signature) {
     const provider = createSasTokenProvider({ sharedAccessSignature: signature });
     return { config, tokenFor: async (audience) => sas((await provider.getToken(audience)).token) };
@@ -54,10 +52,12 @@ function withConnectionString(name: string, connectionString: string): Endpoint 
   return { config, tokenFor: async (audience) => sas((await provider.getToken(audience)).token) };
 }
 
-/** The cause is left out on purpose: it could quote the key. */
-function tryConfig(name: string, connectionString: string): ConnectionConfig {
+/** The cause of a failure is left out on purpose: it could quote the key. */
+function parse(name: string, connectionString: string) {
   try {
-    return ConnectionConfig.create(connectionString);
+    const parts = parseConnectionString<Record<string, string | undefined>>(connectionString);
+    const { SharedAccessKeyName: keyName, SharedAccessKey: key, SharedAccessSignature: signature } = parts;
+    return { config: ConnectionConfig.create(connectionString), keyName, key, signature };
   } catch {
     throw new OfficeError('DLO_CATALOG_INVALID', `The app setting "${name}" is not a Service Bus connection string.`);
   }

@@ -2,11 +2,11 @@
 import type { DeadLetterQueue, LockedLetter, ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, type SequenceNumber, sequenceNumber } from '../letter.ts';
+import { inParallel } from '../parallel.ts';
 import { unavailable } from './errors.ts';
 import { Look } from './look.ts';
 import type { Management } from './management.ts';
 import type { Line, Namespace } from './namespace.ts';
-import { inParallel } from './parallel.ts';
 import { type Lock, lockActive } from './receive.ts';
 import { settle } from './settle.ts';
 import { take } from './take.ts';

@@ -17,9 +17,12 @@ export interface ServiceBusOptions {
   readonly log: (line: string) => void;
   /** How long the broker may take for an answer, ms. Default 30 s. */
   readonly operationTimeoutMs?: number;
+  /** After this long without use a connection is closed, ms. Default a minute. */
+  readonly idleMs?: number;
 }
 
 const OPERATION_TIMEOUT_MS = 30_000;
+const IDLE_MS = 60_000;
 
 /**
  * The broker. Connects when it is first used, once for each connection setting.
@@ -30,13 +33,13 @@ const OPERATION_TIMEOUT_MS = 30_000;
  * const letters = await queue.peek(sequenceNumber(0n), 100);
  */
 export function createServiceBus(options: ServiceBusOptions): Broker {
-  const { settings, clock, log, operationTimeoutMs = OPERATION_TIMEOUT_MS } = options;
+  const { settings, clock, log, operationTimeoutMs = OPERATION_TIMEOUT_MS, idleMs = IDLE_MS } = options;
   const namespaces = new Map<string, Namespace>();
 
   function namespaceAt(connection: string): Namespace {
     let namespace = namespaces.get(connection);
     if (namespace === undefined) {
-      namespace = shareNamespace(readEndpoint(connection, settings), { operationTimeoutMs, log });
+      namespace = shareNamespace(readEndpoint(connection, settings), { operationTimeoutMs, idleMs, log });
       namespaces.set(connection, namespace);
     }
     return namespace;

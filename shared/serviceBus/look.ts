@@ -38,9 +38,9 @@ export class Look {
     return read.map(({ letter: { sequenceNumber, state } }) => ({ sequenceNumber, state }));
   }
 
-  /** The letter with exactly this number. */
-  async one(node: Management, number: SequenceNumber): Promise<ReadLetter | undefined> {
-    const [message] = await node.peek(number, 1, true);
+  /** The letter with exactly this number; without body only its number and state are of use. */
+  async one(node: Management, number: SequenceNumber, withBody = true): Promise<ReadLetter | undefined> {
+    const [message] = await node.peek(number, 1, withBody);
     if (message === undefined) return undefined;
     const letter = readLetter(message);
     return letter.sequenceNumber === number ? { letter, message } : undefined;

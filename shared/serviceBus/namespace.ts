@@ -24,8 +24,6 @@ export interface Namespace {
   close(): Promise<void>;
 }
 
-const IDLE_MS = 60_000;
-
 /** Opens nothing yet. */
 export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
   let current: Promise<OpenLine> | undefined;
@@ -43,13 +41,13 @@ export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
       if (connection.ended.aborted) forget();
       else connection.ended.addEventListener('abort', forget, { once: true });
     }, forget);
-    timer ??= setInterval(closeWhenIdle, IDLE_MS / 4).unref();
+    timer ??= setInterval(closeWhenIdle, wire.idleMs / 4).unref();
     return opening;
   }
 
   async function closeWhenIdle(): Promise<void> {
     const open = await current?.catch(() => undefined);
-    if (open?.isIdle(IDLE_MS)) await open.connection.close('the connection was idle');
+    if (open?.isIdle(wire.idleMs)) await open.connection.close('the connection was idle');
     if (current === undefined) {
       clearInterval(timer);
       timer = undefined;

@@ -1,8 +1,8 @@
 /** Settles locks by their tokens over the management node, on whatever connection they were made. */
 import type { LockToken, Settled } from '../broker.ts';
+import { inParallel } from '../parallel.ts';
 import { isGone, isRefusal } from './errors.ts';
 import type { Disposition, Management } from './management.ts';
-import { inParallel } from './parallel.ts';
 import { isLockToken } from './wireValues.ts';
 
 const MAX_REQUEST = 100;

@@ -1,10 +1,10 @@
 /** Locks held letters by number, and finds out about those that cannot be locked. */
 import type { LockedLetter, Taken } from '../broker.ts';
 import type { SequenceNumber } from '../letter.ts';
+import { inParallel } from '../parallel.ts';
 import { isRefusal } from './errors.ts';
 import { type Look, partitionOf } from './look.ts';
 import type { Management } from './management.ts';
-import { inParallel } from './parallel.ts';
 import { lockedUntilOf, readLetter } from './readLetter.ts';
 
 /** Numbers in one request. The service's own limit is not documented; this is what a chunk holds. */
@@ -74,7 +74,7 @@ async function lookFor(context: TakeContext, numbers: ReadonlySet<SequenceNumber
   const found = { absent: [] as SequenceNumber[], active: [] as SequenceNumber[], held: [] as SequenceNumber[] };
   const letters = await inParallel([...numbers], async (number) => ({
     number,
-    state: (await context.look.one(context.node, number))?.letter.state,
+    state: (await context.look.one(context.node, number, false))?.letter.state,
   }));
   for (const { number, state } of letters) found[state ?? 'absent'].push(number);
   return found;

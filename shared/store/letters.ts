@@ -13,7 +13,7 @@ import {
 } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { Cutter, checked, dateCell, json, numberKey, time } from './rows.ts';
-import { MAX_STEPS, odata, type RowWrite, StoreConflict, type StoredRow, Table } from './table.ts';
+import { type Cell, MAX_STEPS, odata, type RowWrite, StoreConflict, type StoredRow, Table } from './table.ts';
 
 /** How a letter left. `gone`: it was not there any more, and not by the office's doing. */
 export const FATES = ['replayed', 'discarded', 'expired', 'gone'] as const;
@@ -30,6 +30,8 @@ export interface LetterRecord {
   readonly firstSeen: number;
   /** Columns that were cut to the table's limits. */
   readonly cut: readonly string[];
+  /** A plan that may have sent it already, although the letter is still here. */
+  readonly maybeSentBy?: PlanId;
   /** Absent while the letter is open. */
   readonly closed?: { readonly fate: LetterFate; readonly at: number; readonly planId?: PlanId };
 }
@@ -124,18 +126,22 @@ export class LetterStore {
     at: number,
     planId?: PlanId,
   ): Promise<void> {
+    const cells = { fate, closedAt: new Date(at), ...(planId !== undefined && { closedBy: planId }) };
+    await this.#mergeAll(source, numbers, cells);
+  }
+
+  /** Notes on letters that are still here that a plan may have sent them already. */
+  async markMaybeSent(source: SourceKey, numbers: readonly SequenceNumber[], planId: PlanId): Promise<void> {
+    await this.#mergeAll(source, numbers, { maybeSentBy: planId });
+  }
+
+  async #mergeAll(source: SourceKey, numbers: readonly SequenceNumber[], cells: Record<string, Cell>): Promise<void> {
     for (let i = 0; i < numbers.length; i += MAX_STEPS) {
       const part = numbers.slice(i, i + MAX_STEPS);
       await this.#table.transact(
         part.map((number) => ({
           kind: 'merge',
-          row: {
-            partitionKey: source,
-            rowKey: numberKey(number),
-            fate,
-            closedAt: new Date(at),
-            ...(planId !== undefined && { closedBy: planId }),
-          },
+          row: { ...cells, partitionKey: source, rowKey: numberKey(number) },
         })),
       );
     }
@@ -263,6 +269,7 @@ const rowSchema = z.object({
   fate: z.enum(['open', ...FATES]),
   closedAt: time.optional(),
   closedBy: planId.optional(),
+  maybeSentBy: planId.optional(),
 });
 
 function fromRow(row: StoredRow): LetterRecord {
@@ -341,6 +348,7 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
     office: row.office,
     firstSeen: row.firstSeen,
     cut: row.cut,
+    ...(row.maybeSentBy !== undefined && { maybeSentBy: row.maybeSentBy }),
     ...(row.fate !== 'open' && {
       closed: { fate: row.fate, at: row.closedAt ?? 0, ...(row.closedBy !== undefined && { planId: row.closedBy }) },
     }),

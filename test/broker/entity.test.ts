@@ -221,15 +221,18 @@ describe('deferral', () => {
       tokens.push(lock(queue).token);
     }
     queue.settle(tokens, { kind: 'defer', properties: [] });
-    const began = performance.now();
-    for (let i = 0; i < 1000; i++) {
-      queue.enqueue(arrival);
-      queue.settle([lock(queue).token], { kind: 'abandon', properties: [] });
-      queue.settle([lock(queue).token], { kind: 'complete' });
-      queue.peek(25_000n, 1);
-    }
-    // A scan over the deferred messages takes over 100 µs; this allows 200 µs for four operations on a slow machine.
-    expect(performance.now() - began).toBeLessThan(200);
+    const round = () => {
+      const began = performance.now();
+      for (let i = 0; i < 1000; i++) {
+        queue.enqueue(arrival);
+        queue.settle([lock(queue).token], { kind: 'abandon', properties: [] });
+        queue.settle([lock(queue).token], { kind: 'complete' });
+        queue.peek(25_000n, 1);
+      }
+      return performance.now() - began;
+    };
+    // A scan over the deferred messages takes over 100 µs; this allows 200 µs for four operations, in the best of rounds.
+    expect(Math.min(round(), round(), round(), round())).toBeLessThan(200);
   });
 });
 

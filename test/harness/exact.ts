@@ -4,7 +4,16 @@ import { expect } from 'vitest';
 import { parseCatalog } from '../../shared/catalog.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
 import { PLAIN, type TestOffice } from './office.ts';
-import { BODIES, CODE, data, messageOf, PROPERTY_VALUES, sectionByRhea, sectionsByRhea, types } from './typedMessage.ts';
+import {
+  BODIES,
+  CODE,
+  data,
+  messageOf,
+  PROPERTY_VALUES,
+  sectionByRhea,
+  sectionsByRhea,
+  types,
+} from './typedMessage.ts';
 
 type Typed = ReturnType<typeof types.Str8>;
 
@@ -36,7 +45,10 @@ export function fullMessage(id: string, body: Buffer[]): Buffer {
       types.SmallUint(4),
       types.Str8('reply-session'),
     ],
-    applicationProperties: [...Object.entries(PROPERTY_VALUES), ['traceparent', types.Str8(`00-${'ab'.repeat(16)}-01`)]],
+    applicationProperties: [
+      ...Object.entries(PROPERTY_VALUES),
+      ['traceparent', types.Str8(`00-${'ab'.repeat(16)}-01`)],
+    ],
     body,
     footer: [['x-foot', types.Int(1)]] as [string, Typed][],
   });

@@ -56,7 +56,12 @@ export interface LetterJson {
 }
 
 /** Facts of a queue that the office can replay to. */
-export const PLAIN = { duplicateDetection: false, requiresSession: false, deadLettersOnExpiry: true, lockDuration: 'PT1M' };
+export const PLAIN = {
+  duplicateDetection: false,
+  requiresSession: false,
+  deadLettersOnExpiry: true,
+  lockDuration: 'PT1M',
+};
 
 export class TestOffice {
   readonly broker: RunningBroker;
@@ -85,7 +90,13 @@ export class TestOffice {
     this.#close = parts.close;
   }
 
-  call(right: Right, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  call(
+    right: Right,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const key = right === 'probe' ? {} : { key: this.keys[right] };
     return this.process.call(method, `/api/${path}`, {
       ...key,
@@ -130,20 +141,28 @@ export class TestOffice {
   /** Starts a plan and waits for its end, in the call and then by asking. */
   async run(plan: PlanJson, wait = 20): Promise<PlanJson> {
     const path = `plans/${plan.id}/run`;
-    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending }, 'replay', { prefer: `wait=${wait}` });
+    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending }, 'replay', {
+      prefer: `wait=${wait}`,
+    });
     return started.state === 'finished' ? this.getPlan(plan.id) : this.finished(plan.id);
   }
 
   /** The plan once it has reached one of `states`. */
   async finished(id: string, states: readonly string[] = ['finished']): Promise<PlanJson> {
-    return until(async () => {
-      const plan = await this.getPlan(id);
-      return states.includes(plan.state) ? plan : undefined;
-    }, `plan ${id} to be ${states.join(' or ')}`);
+    return until(
+      async () => {
+        const plan = await this.getPlan(id);
+        return states.includes(plan.state) ? plan : undefined;
+      },
+      `plan ${id} to be ${states.join(' or ')}`,
+    );
   }
 
   /** Sends messages with the official client. */
-  async send(queue: string, ...messages: Parameters<ReturnType<ServiceBusClient['createSender']>['sendMessages']>[0][]) {
+  async send(
+    queue: string,
+    ...messages: Parameters<ReturnType<ServiceBusClient['createSender']>['sendMessages']>[0][]
+  ) {
     const sender = this.client.createSender(queue);
     try {
       for (const message of messages) await sender.sendMessages(message);
@@ -153,7 +172,11 @@ export class TestOffice {
   }
 
   /** Dead-letters everything that is active in a queue, as a consumer would. */
-  async deadLetterAll(queue: string, reason = 'UnsupportedCurrency', description = 'no such currency'): Promise<number> {
+  async deadLetterAll(
+    queue: string,
+    reason = 'UnsupportedCurrency',
+    description = 'no such currency',
+  ): Promise<number> {
     const receiver = this.client.createReceiver(queue, { maxAutoLockRenewalDurationInMs: 0 });
     let count = 0;
     try {
@@ -162,7 +185,10 @@ export class TestOffice {
         const messages = await receiver.receiveMessages(Math.min(due - count, 200), { maxWaitTimeInMs: 5000 });
         if (messages.length === 0) break;
         for (const message of messages) {
-          await receiver.deadLetterMessage(message, { deadLetterReason: reason, deadLetterErrorDescription: description });
+          await receiver.deadLetterMessage(message, {
+            deadLetterReason: reason,
+            deadLetterErrorDescription: description,
+          });
           count++;
         }
       }
@@ -245,7 +271,9 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
       ...(options.root !== undefined && { root: options.root }),
     });
   const process = await start();
-  const client = new ServiceBusClient(broker.connectionString, { retryOptions: { maxRetries: 0, timeoutInMs: 10_000 } });
+  const client = new ServiceBusClient(broker.connectionString, {
+    retryOptions: { maxRetries: 0, timeoutInMs: 10_000 },
+  });
   const office: TestOffice = new TestOffice({
     broker,
     client,

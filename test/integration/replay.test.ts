@@ -108,18 +108,22 @@ test.each([
   ['the answer is lost', { do: 'lose-answer' }],
   ['the connection drops after it was stored', { do: 'drop-connection', when: 'after' }],
   ['the connection drops before it was stored', { do: 'drop-connection', when: 'before' }],
-] as const)('an accepted send of which %s is sent again and its letters are marked', async (_title, rule) => {
-  await office.deadLetters(3, queue);
-  const lost = fault({ at: 'send', entity: queue, ...rule });
-  const plan = await office.plan({}, queue);
-  await start(plan);
-  await until(() => lost.hits === 1 || undefined, 'the fault to strike');
-  const finished = await office.finished(plan.id);
-  expect(finished.counts).toMatchObject({ planned: 3, done: 3, maybeDuplicate: 3 });
-  expect((await fates(plan)).every(({ maybeDuplicate }) => maybeDuplicate)).toBe(true);
-  expect(target().length).toBe(rule.do === 'drop-connection' && rule.when === 'before' ? 3 : 6);
-  expect(dlq()).toEqual([]);
-}, 40_000);
+] as const)(
+  'an accepted send of which %s is sent again and its letters are marked',
+  async (_title, rule) => {
+    await office.deadLetters(3, queue);
+    const lost = fault({ at: 'send', entity: queue, ...rule });
+    const plan = await office.plan({}, queue);
+    await start(plan);
+    await until(() => lost.hits === 1 || undefined, 'the fault to strike');
+    const finished = await office.finished(plan.id);
+    expect(finished.counts).toMatchObject({ planned: 3, done: 3, maybeDuplicate: 3 });
+    expect((await fates(plan)).every(({ maybeDuplicate }) => maybeDuplicate)).toBe(true);
+    expect(target().length).toBe(rule.do === 'drop-connection' && rule.when === 'before' ? 3 : 6);
+    expect(dlq()).toEqual([]);
+  },
+  40_000,
+);
 
 test('a lost answer to the completion sends nothing twice', async () => {
   await office.deadLetters(3, queue);
@@ -289,6 +293,29 @@ test('stop pauses every run', async () => {
   const paused = await office.finished(plan.id, ['paused', 'finished']);
   expect(paused.counts).toMatchObject({ done: 2, pending: 0 });
   expect(target()).toHaveLength(2);
+});
+
+test('cancelled while an answer is missing, the letters stay marked, and the next plan over them says so', async () => {
+  await office.deadLetters(2, queue);
+  const lost = fault({ at: 'send', entity: queue, do: 'lose-answer', times: 100 });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  await until(() => lost.hits > 0 || undefined, 'the send');
+  await office.post(`plans/${plan.id}/cancel`);
+  const cancelled = await office.finished(plan.id, ['cancelled']);
+  expect(cancelled.counts).toMatchObject({ planned: 2, left: 2, done: 0, maybeDuplicate: 2 });
+  expect((await fates(plan)).map(({ fate, maybeDuplicate }) => [fate, maybeDuplicate])).toEqual([
+    ['left', true],
+    ['left', true],
+  ]);
+  lost.remove();
+  const copies = target().length;
+  office.broker.clock.advance(61_000);
+  const next = await office.plan({}, queue);
+  expect(next.findings.map(({ code, level, letters }) => [code, level, letters])).toEqual([['maybe-sent', 'warn', 2]]);
+  const finished = await office.run(next);
+  expect(finished.counts).toMatchObject({ done: 2, maybeDuplicate: 2 });
+  expect(target()).toHaveLength(copies + 2);
 });
 
 test('a discard plan removes its letters for good, and only with its own right', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { ServiceBusClient } from '@azure/service-bus';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeadLetterQueue, ResendChange } from '../../shared/broker.ts';
@@ -422,5 +424,56 @@ describe('trouble with the connection', () => {
     await queue.peek(START, 1);
     await bench.office.close();
     await expect(queue.peek(START, 1)).rejects.toMatchObject({ code: 'DLO_BROKER_UNAVAILABLE' });
+  });
+});
+
+describe('the connection', () => {
+  /** Passes everything on to the broker, and counts. */
+  async function counted() {
+    const sockets = new Set<Socket>();
+    let opened = 0;
+    const proxy = createServer((inside) => {
+      opened += 1;
+      sockets.add(inside);
+      const outside = connect(bench.broker.port, '127.0.0.1');
+      inside.pipe(outside).pipe(inside);
+      for (const socket of [inside, outside]) socket.on('error', () => socket.destroy());
+      inside.on('close', () => sockets.delete(inside));
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    return {
+      settings: { ServiceBus: bench.broker.connectionString.replace(`:${bench.broker.port}`, `:${port}`) },
+      opened: () => opened,
+      open: () => sockets.size,
+      close: () => proxy.close(),
+    };
+  }
+
+  it('is shared by all sources and targets of a namespace', async () => {
+    const proxy = await counted();
+    const office = createServiceBus({ settings: proxy.settings, clock: Date.now, log: () => {} });
+    const queues = await Promise.all([office.open(bench.orders), office.open(bench.billing)]);
+    await Promise.all([...queues, ...queues].map((open) => open.peek(START, 1)));
+    await office.openTarget(bench.orders, 'parking');
+    expect(proxy.opened()).toBe(1);
+    await office.close();
+    await expect.poll(proxy.open).toBe(0);
+    proxy.close();
+  });
+
+  it('is closed when nobody has used it for a while, and opened again for the next', async () => {
+    const proxy = await counted();
+    const office = createServiceBus({ settings: proxy.settings, clock: Date.now, log: () => {}, idleMs: 40 });
+    const target = await office.openTarget(bench.orders, 'parking');
+    const other = await office.open(bench.orders);
+    await expect.poll(proxy.open).toBe(0);
+    expect(await other.peek(START, 1)).toEqual([]);
+    await expect.poll(proxy.open).toBe(0);
+    expect(await target.send([small('id')], 5_000)).toEqual({ kind: 'accepted' });
+    expect(proxy.opened()).toBe(3);
+    await office.close();
+    proxy.close();
   });
 });

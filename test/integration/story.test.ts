@@ -23,7 +23,10 @@ async function consume(): Promise<void> {
 }
 
 test('the article: two come back three times with their own count, the third is left, the fourth plan finds both over the limit', async () => {
-  await office.send('orders', ...['msg-1', 'msg-2', 'msg-3'].map((messageId) => ({ messageId, body: { currency: 'XXX' } })));
+  await office.send(
+    'orders',
+    ...['msg-1', 'msg-2', 'msg-3'].map((messageId) => ({ messageId, body: { currency: 'XXX' } })),
+  );
   await consume();
   await office.held(3);
   const { counts } = await office.get<{ counts: { key: string; count: number }[] }>('summary?by=reason');

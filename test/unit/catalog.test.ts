@@ -75,7 +75,10 @@ describe('a catalog entry that is wrong is refused with the name of its field', 
     ['office', { office: 'My Office' }],
     ['namespaces', { namespaces: {} }],
     ['namespaces.main.connection', { namespaces: { main: { connection: 'a b' } } }],
-    ['namespaces.main.operationsPerSecond', { namespaces: { main: { connection: 'ServiceBus', operationsPerSecond: 0 } } }],
+    [
+      'namespaces.main.operationsPerSecond',
+      { namespaces: { main: { connection: 'ServiceBus', operationsPerSecond: 0 } } },
+    ],
     ['namespaces.main.resourceId', { namespaces: { main: { connection: 'ServiceBus', resourceId: 'x' } } }],
     ['sources', { sources: undefined }],
     ['sources', { sources: {} }],
@@ -120,7 +123,10 @@ describe('a field that nobody knows is refused, not taken for a policy', () => {
 describe('the connection of a namespace', () => {
   it.each([
     ['a connection string', { ServiceBus: CONNECTION }],
-    ['a connection string in another order', { ServiceBus: `SharedAccessKeyName=a;SharedAccessKey=b;Endpoint=${CONNECTION.slice(9, 48)}` }],
+    [
+      'a connection string in another order',
+      { ServiceBus: `SharedAccessKeyName=a;SharedAccessKey=b;Endpoint=${CONNECTION.slice(9, 48)}` },
+    ],
     ['an upper-case host', { ServiceBus: CONNECTION.replace('office.', 'OFFICE.') }],
     ['an identity section', { ServiceBus__fullyQualifiedNamespace: 'Office.servicebus.windows.net' }],
   ])('is found in %s', (_what, settings) => {
@@ -208,8 +214,8 @@ test('an observe source may be of a session entity', () => {
 
 test("the repository's own catalog is valid", () => {
   const file = new URL('../../catalog.json', import.meta.url);
-  const { connection } = (JSON.parse(readFileSync(file, 'utf8')) as { namespaces: { main: { connection: string } } }).namespaces
-    .main;
+  const { connection } = (JSON.parse(readFileSync(file, 'utf8')) as { namespaces: { main: { connection: string } } })
+    .namespaces.main;
   expect(readCatalog(file, { [connection]: CONNECTION }).sources.length).toBeGreaterThan(0);
 });
 

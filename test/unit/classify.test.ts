@@ -21,12 +21,15 @@ describe("the broker's own reasons", () => {
     expect(of(reason)).toMatchObject({ category, advice, evidence: { reason }, dialects: ['service-bus'] });
   });
 
-  it.each(reasons)('%s is known in odd case, with blanks around it and with a dot behind it', (reason, category, advice) => {
-    const bare = reason.replace(/\.$/, '');
-    for (const odd of [bare.toUpperCase(), bare.toLowerCase(), `  ${bare}\t`, `\n${bare}`, `${bare}.`]) {
-      expect(of(odd), odd).toMatchObject({ category, advice });
-    }
-  });
+  it.each(reasons)(
+    '%s is known in odd case, with blanks around it and with a dot behind it',
+    (reason, category, advice) => {
+      const bare = reason.replace(/\.$/, '');
+      for (const odd of [bare.toUpperCase(), bare.toLowerCase(), `  ${bare}\t`, `\n${bare}`, `${bare}.`]) {
+        expect(of(odd), odd).toMatchObject({ category, advice });
+      }
+    },
+  );
 
   it.each(['TTLExpiredException', 'TTLExpiredEXCEPTION', 'ttlExpiredException', 'TTLExpiredException.'])(
     '%s is not taken for an exception of a consumer',
@@ -92,7 +95,10 @@ test("the message's subject is its type", () => {
 });
 
 describe('dialects', () => {
-  const says = (name: string, evidence: Record<string, string> | undefined): Dialect => ({ name, read: () => evidence });
+  const says = (name: string, evidence: Record<string, string> | undefined): Dialect => ({
+    name,
+    read: () => evidence,
+  });
   const fails: Dialect = {
     name: 'fragile',
     read: () => {

@@ -66,9 +66,12 @@ describe('choices', () => {
     expect(choicesSchema.parse({})).toEqual({ bypass: false, includeFixFirst: false, onDuplicate: 'skip' });
   });
 
-  it.each([{ bypass: 'true' }, { bypass: 1 }, { onDuplicate: 'send' }, { fanOut: true }, [], null])('refuse %j', (choices) => {
-    expect(choicesSchema.safeParse(choices).success).toBe(false);
-  });
+  it.each([{ bypass: 'true' }, { bypass: 1 }, { onDuplicate: 'send' }, { fanOut: true }, [], null])(
+    'refuse %j',
+    (choices) => {
+      expect(choicesSchema.safeParse(choices).success).toBe(false);
+    },
+  );
 });
 
 describe('the digest of an identity', () => {

@@ -24,7 +24,11 @@ describe('where letters go back to', () => {
     ['a queue', {}, 'orders'],
     ['a subscription with a forward queue', { ...SUBSCRIPTION, replay: { forwardQueue: 'f' } }, 'f'],
     ['a subscription with a replay queue', { ...SUBSCRIPTION, replay: { replayQueue: 'r' } }, 'r'],
-    ['one with both: the consumer that failed', { ...SUBSCRIPTION, replay: { forwardQueue: 'f', replayQueue: 'r' } }, 'f'],
+    [
+      'one with both: the consumer that failed',
+      { ...SUBSCRIPTION, replay: { forwardQueue: 'f', replayQueue: 'r' } },
+      'f',
+    ],
     ['a subscription with neither: never the topic', SUBSCRIPTION, undefined],
   ])('%s', (_what, entry, target) => {
     expect(targetOf(aSource(entry))).toBe(target);
@@ -41,7 +45,11 @@ describe('findings about the source', () => {
   it.each<[string, Json, string[]]>([
     ['an observe source', { mode: 'observe' }, ['observe-source']],
     ['a subscription with no queue', SUBSCRIPTION, ['no-direct-target']],
-    ['unknown duplicate detection', { entity: { ...KNOWN, duplicateDetection: undefined } }, ['duplicate-detection-unknown']],
+    [
+      'unknown duplicate detection',
+      { entity: { ...KNOWN, duplicateDetection: undefined } },
+      ['duplicate-detection-unknown'],
+    ],
     ['unknown sessions', { entity: { ...KNOWN, requiresSession: undefined } }, ['sessions-unknown']],
     ['unknown expiry', { entity: { ...KNOWN, deadLettersOnExpiry: undefined } }, ['expiry-unknown']],
     [
@@ -79,7 +87,11 @@ describe('the duplicate window', () => {
     ['sent long ago, replayed a minute ago', { enqueuedAt: minutesAgo(60), replay: replayedAt(minutesAgo(1)) }, true],
     ['replayed long ago too', { enqueuedAt: minutesAgo(60), replay: replayedAt(minutesAgo(30)) }, false],
     ['no word of when it was replayed', { enqueuedAt: minutesAgo(60), replay: replayedAt(undefined) }, false],
-    ['an old replay of a message that was sent again since', { enqueuedAt: minutesAgo(1), replay: replayedAt(minutesAgo(30)) }, true],
+    [
+      'an old replay of a message that was sent again since',
+      { enqueuedAt: minutesAgo(1), replay: replayedAt(minutesAgo(30)) },
+      true,
+    ],
     ['no message id', { enqueuedAt: minutesAgo(1), messageId: undefined }, false],
   ])('%s', (_what, letter, known) => {
     expect(isInDuplicateWindow(source, aLetter(letter), NOW)).toBe(known);
@@ -142,7 +154,8 @@ describe('a letter is refused or let through', () => {
 describe('findings that count letters', () => {
   test('letters with one reason are one finding', () => {
     let findings: Finding[] = [];
-    for (const reason of ['over-limit', 'fix-first', 'over-limit', 'over-limit'] as const) findings = countSkip(findings, reason);
+    for (const reason of ['over-limit', 'fix-first', 'over-limit', 'over-limit'] as const)
+      findings = countSkip(findings, reason);
     expect(findings.map(({ code, level, letters }) => [code, level, letters])).toEqual([
       ['over-limit', 'warn', 3],
       ['fix-first', 'warn', 1],

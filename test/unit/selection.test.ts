@@ -43,8 +43,16 @@ describe('each condition chooses and rejects by itself', () => {
     ['enqueuedFrom', { enqueuedFrom: iso(enqueuedAt) }, { enqueuedFrom: iso(enqueuedAt + 1) }],
     ['enqueuedTo', { enqueuedTo: iso(enqueuedAt) }, { enqueuedTo: iso(enqueuedAt - 1) }],
     ['property', { property: { name: 'tenant', equals: 'a:b' } }, { property: { name: 'Tenant', equals: 'a:b' } }],
-    ['a number property', { property: { name: 'attempt', equals: '7' } }, { property: { name: 'attempt', equals: '7.0' } }],
-    ['a boolean property', { property: { name: 'vip', equals: 'true' } }, { property: { name: 'vip', equals: 'True' } }],
+    [
+      'a number property',
+      { property: { name: 'attempt', equals: '7' } },
+      { property: { name: 'attempt', equals: '7.0' } },
+    ],
+    [
+      'a boolean property',
+      { property: { name: 'vip', equals: 'true' } },
+      { property: { name: 'vip', equals: 'True' } },
+    ],
     ['minReplayCount', { minReplayCount: 2 }, { minReplayCount: 3 }],
     ['maxReplayCount', { maxReplayCount: 2 }, { maxReplayCount: 1 }],
   ])('%s', (_name, chosen, rejected) => {
@@ -94,7 +102,7 @@ describe('what is no selection is refused', () => {
     ['null as reason', { reason: [null] }],
     ['an unknown category', { category: ['bad'] }],
     ['an unknown advice', { advice: ['send'] }],
-    ['a sequence number that is a number', { sequenceNumber: [9007199254740993] }],
+    ['a sequence number that is a number', { sequenceNumber: [2 ** 53] }],
     ['a sequence number beyond 64 bits', { sequenceNumber: ['9223372036854775808'] }],
     ['a negative sequence number', { sequenceNumber: ['-1'] }],
     ['a time without a zone', { seenFrom: '2026-11-30T00:00:00' }],
@@ -119,15 +127,27 @@ describe('the selection in a query says the same as in JSON', () => {
   it.each<[Json, Json]>([
     [{ reason: 'a' }, { reason: ['a'] }],
     [{ reason: ['a', 'b,c'] }, { reason: ['a', 'b,c'] }],
-    [{ category: 'poison', advice: ['replay', 'fix-first'] }, { category: ['poison'], advice: ['replay', 'fix-first'] }],
-    [{ exceptionType: 'E', messageType: 'M', messageId: 'i' }, { exceptionType: ['E'], messageType: ['M'], messageId: ['i'] }],
+    [
+      { category: 'poison', advice: ['replay', 'fix-first'] },
+      { category: ['poison'], advice: ['replay', 'fix-first'] },
+    ],
+    [
+      { exceptionType: 'E', messageType: 'M', messageId: 'i' },
+      { exceptionType: ['E'], messageType: ['M'], messageId: ['i'] },
+    ],
     [{ sequenceNumber: ['1', '9223372036854775807'] }, { sequenceNumber: ['1', '9223372036854775807'] }],
     [{ seenFrom: '2026-11-30T01:00:00+01:00' }, { seenFrom: '2026-11-30T00:00:00Z' }],
-    [{ seenTo: '2026-11-30T00:00:00Z', enqueuedFrom: '2026-11-29T00:00:00Z' }, { seenTo: '2026-11-30T00:00:00.000Z', enqueuedFrom: '2026-11-29T00:00:00Z' }],
+    [
+      { seenTo: '2026-11-30T00:00:00Z', enqueuedFrom: '2026-11-29T00:00:00Z' },
+      { seenTo: '2026-11-30T00:00:00.000Z', enqueuedFrom: '2026-11-29T00:00:00Z' },
+    ],
     [{ enqueuedTo: '2026-11-30T00:00:00Z' }, { enqueuedTo: '2026-11-30T00:00:00Z' }],
     [{ property: 'tenant:a:b' }, { property: { name: 'tenant', equals: 'a:b' } }],
     [{ property: 'tenant:' }, { property: { name: 'tenant', equals: '' } }],
-    [{ minReplayCount: '1', maxReplayCount: '3' }, { minReplayCount: 1, maxReplayCount: 3 }],
+    [
+      { minReplayCount: '1', maxReplayCount: '3' },
+      { minReplayCount: 1, maxReplayCount: 3 },
+    ],
     [{}, {}],
   ])('%j', (query, json) => {
     expect(selectionQuery.parse(query)).toEqual(selectionSchema.parse(json));
@@ -158,7 +178,11 @@ describe('the selection in a query says the same as in JSON', () => {
 });
 
 test('a selection that was stored is read back as it was', () => {
-  const time = fc.date({ min: new Date('1601-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true });
+  const time = fc.date({
+    min: new Date('1601-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59.999Z'),
+    noInvalidDate: true,
+  });
   const texts = fc.array(fc.string({ minLength: 1, unit: 'binary' }), { minLength: 1, maxLength: 5 });
   const arbitrary = fc.record(
     {

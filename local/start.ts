@@ -1,0 +1,96 @@
+/** `npm start`: opens the whole office on this machine, plays the story on it, and stays open. */
+import { readFile } from 'node:fs/promises';
+import { inspect, parseArgs } from 'node:util';
+import type { LocalOffice } from './office.ts';
+import { aborted, Stopped, stopSignal } from './signals.ts';
+import { NotAsTold } from './story/check.ts';
+
+const USAGE = `usage: npm start -- [--once | --no-story] [--verbose]
+  --once      ends after the story: 0 when all was as told
+  --no-story  only opens the office
+  --verbose   shows the log of host, app and broker`;
+
+/** Log lines that are kept, to be shown when something goes wrong. */
+const KEPT_LINES = 15;
+
+interface Options {
+  readonly once: boolean;
+  readonly story: boolean;
+  readonly verbose: boolean;
+}
+
+function readOptions(): Options | undefined {
+  const options = { once: { type: 'boolean' }, 'no-story': { type: 'boolean' }, verbose: { type: 'boolean' } } as const;
+  try {
+    const { values } = parseArgs({ options });
+    if (values.once && values['no-story']) return undefined;
+    return { once: values.once === true, story: values['no-story'] !== true, verbose: values.verbose === true };
+  } catch {
+    return undefined;
+  }
+}
+
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+const complain = (line: string) => void process.stderr.write(`${line}\n`);
+
+/** Opens the office, tells the story, waits for the end. Throws what went wrong, or the signal's reason. */
+async function run(options: Options, signal: AbortSignal, log: (line: string) => void): Promise<void> {
+  const { openLocalOffice } = await import('./office.ts');
+  const { withShortRetention } = await import('./story/retention.ts');
+  const catalog: unknown = JSON.parse(await readFile(new URL('../catalog.json', import.meta.url), 'utf8'));
+  const office = await openLocalOffice({ catalog: options.story ? withShortRetention(catalog) : catalog, log, signal });
+  try {
+    print(`the office is open: ${office.url} (after ${(performance.now() / 1000).toFixed(1)} s)`);
+    const ended = Promise.race([appEnded(office), aborted(signal)]);
+    if (options.story) {
+      const { tellStory } = await import('./story.ts');
+      await Promise.race([tellStory(office, print), ended]);
+      print('\nAll of this was checked while it was told.');
+    }
+    if (options.once) return;
+    const { farewell } = await import('./story/farewell.ts');
+    for (const line of farewell(office)) print(line);
+    await ended.catch((error: unknown) => {
+      if (!(error instanceof Stopped)) throw error; // being stopped is how an open office ends
+    });
+  } finally {
+    await office.close();
+  }
+}
+
+async function appEnded(office: LocalOffice): Promise<never> {
+  await office.ended;
+  throw new Error('the app ended by itself');
+}
+
+async function main(): Promise<number> {
+  const options = readOptions();
+  if (options === undefined) {
+    complain(USAGE);
+    return 2;
+  }
+  const signal = stopSignal();
+  const recent: string[] = [];
+  const keep = (line: string) => {
+    recent.push(line);
+    if (recent.length > KEPT_LINES) recent.shift();
+  };
+  try {
+    await run(options, signal, options.verbose ? complain : keep);
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return (signal.reason as Stopped).exitCode;
+    for (const line of recent) complain(line);
+    complain(error instanceof NotAsTold ? notAsTold(error) : `\n${inspect(error)}`);
+    return 1;
+  }
+}
+
+function notAsTold({ message, expected, seen }: NotAsTold): string {
+  const show = (value: unknown) => inspect(value, { depth: 6, breakLength: 90 }).replaceAll('\n', '\n    ');
+  return `\nNot as told: ${message}\n  expected:\n    ${show(expected)}\n  seen:\n    ${show(seen)}`;
+}
+
+// A reader that goes away (`npm start | head`) is a wish to stop, too.
+process.stdout.on('error', () => process.kill(process.pid, 'SIGTERM'));
+process.exit(await main());

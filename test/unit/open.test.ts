@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { OfficeError } from '../../shared/errors.ts';
+import { openOffice } from '../../shared/open.ts';
+import { aCatalog, CONNECTION } from '../harness/values.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'office-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const root = pathToFileURL(`${folder}/`);
+const SETTINGS = { ServiceBus: CONNECTION, AzureWebJobsStorage: 'UseDevelopmentStorage=true' };
+const SAFE = { version: '2.0', extensions: { serviceBus: { autoCompleteMessages: false } } };
+const write = (name: string, content: unknown) =>
+  writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+
+const open = (settings: Record<string, string | undefined> = SETTINGS) => openOffice({ root, settings, log: () => {} });
+
+function refusal(settings?: Record<string, string | undefined>): string {
+  try {
+    open(settings);
+  } catch (error) {
+    expect(error).toBeInstanceOf(OfficeError);
+    expect((error as OfficeError).code).toBe('DLO_CATALOG_INVALID');
+    return (error as OfficeError).message;
+  }
+  throw new Error('the office opened');
+}
+
+beforeEach(() => {
+  write('host.json', SAFE);
+  write('catalog.json', aCatalog());
+});
+
+test('the office opens with a safe host.json, a catalog and its connections, and connects to nothing yet', () => {
+  const office = open();
+  expect(office.catalog.office).toBe('test');
+  expect(office).toMatchObject({ leaseMs: 60_000, retryMs: 5000, collectWaitMs: 3000 });
+});
+
+test("the repository's own host.json and catalog open it", () => {
+  const office = openOffice({
+    root: new URL('../../', import.meta.url),
+    settings: { ...SETTINGS, ServiceBusConnection: CONNECTION },
+    log: () => {},
+  });
+  expect(office.catalog.sources.length).toBeGreaterThan(0);
+});
+
+describe('a host.json that would let the host delete letters keeps the office shut', () => {
+  it.each<[string, unknown]>([
+    ['auto-completion on', { extensions: { serviceBus: { autoCompleteMessages: true } } }],
+    ['auto-completion not mentioned', { extensions: { serviceBus: {} } }],
+    ['auto-completion off as a text', { extensions: { serviceBus: { autoCompleteMessages: 'false' } } }],
+    ['no Service Bus settings', { extensions: {} }],
+    ['no extensions', { version: '2.0' }],
+    ['the name in another case', { extensions: { serviceBus: { AutoCompleteMessages: false } } }],
+    [
+      'the setting in another place',
+      { extensions: { serviceBus: { messageHandlerOptions: { autoComplete: false } } } },
+    ],
+    ['a list', []],
+    ['null', null],
+  ])('%s', (_what, content) => {
+    write('host.json', content);
+    expect(refusal()).toContain('autoCompleteMessages');
+  });
+
+  it.each(['', '{', '// none\n{}'])('one that is no JSON (%j)', (content) => {
+    write('host.json', content);
+    expect(refusal()).toContain('host.json cannot be read');
+  });
+
+  test('one that is not there', () => {
+    rmSync(join(folder, 'host.json'));
+    expect(refusal()).toContain('host.json cannot be read');
+  });
+});
+
+describe('settings', () => {
+  it.each([
+    ['DLO_LEASE_SECONDS', '0'],
+    ['DLO_LEASE_SECONDS', '601'],
+    ['DLO_LEASE_SECONDS', 'a minute'],
+    ['DLO_LEASE_SECONDS', 'NaN'],
+    ['DLO_LEASE_SECONDS', 'Infinity'],
+    ['DLO_RETRY_SECONDS', '-1'],
+    ['DLO_RETRY_SECONDS', '301'],
+    ['DLO_COLLECT_WAIT_SECONDS', '0'],
+    ['DLO_COLLECT_WAIT_SECONDS', '61'],
+    ['DLO_CATALOG', ''],
+  ])('%s=%j is refused by name', (name, value) => {
+    expect(refusal({ ...SETTINGS, [name]: value })).toContain(`${name}: `);
+  });
+
+  test('are seconds', () => {
+    const settings = { ...SETTINGS, DLO_LEASE_SECONDS: '2', DLO_RETRY_SECONDS: '0.5', DLO_COLLECT_WAIT_SECONDS: '0.2' };
+    expect(open(settings)).toMatchObject({ leaseMs: 2000, retryMs: 500, collectWaitMs: 200 });
+  });
+
+  test('name another catalog', () => {
+    write('other.json', aCatalog({ office: 'other' }));
+    expect(open({ ...SETTINGS, DLO_CATALOG: join(folder, 'other.json') }).catalog.office).toBe('other');
+    expect(refusal({ ...SETTINGS, DLO_CATALOG: join(folder, 'none.json') })).toContain('catalog.json cannot be read');
+  });
+
+  it.each([{}, { AzureWebJobsStorage: '' }, { AzureWebJobsStorage__clientId: 'x' }])(
+    'without storage are refused: %j',
+    (storage) => {
+      expect(refusal({ ServiceBus: CONNECTION, ...storage })).toContain('AzureWebJobsStorage');
+    },
+  );
+
+  it.each([
+    { AzureWebJobsStorage__accountName: 'office' },
+    {
+      AzureWebJobsStorage__tableServiceUri: 'https://t.example',
+      AzureWebJobsStorage__queueServiceUri: 'https://q.example',
+    },
+  ])('name the storage by identity: %j', (storage) => {
+    expect(() => open({ ServiceBus: CONNECTION, ...storage })).not.toThrow();
+  });
+});
+
+test('a bad catalog keeps the office shut', () => {
+  write('catalog.json', aCatalog({ office: 'NO' }));
+  expect(refusal()).toContain('office: ');
+});
