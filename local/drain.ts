@@ -9,9 +9,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readCatalog, type Source } from '../shared/catalog.ts';
-import { errorText } from '../shared/errors.ts';
 import { createServiceBus } from '../shared/serviceBus/index.ts';
-import { type Drained, drain, findHeld } from './drainQueue.ts';
+import { type Drained, drain, findHeld, textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
 
 const USAGE = 'npm run drain -- <source> [--to <queue>] [--catalog <file>] [--dry-run]';
@@ -52,7 +51,7 @@ export async function main(
     }
     return await move(source, to, values['dry-run'], settings, say);
   } catch (error) {
-    say(errorText(error));
+    say(textOf(error));
     return NOT_RUN;
   }
 }

@@ -148,7 +148,7 @@ class DrainRun implements Drained {
       }
     } catch (error) {
       if (!isOfficeError(error, 'DLO_BROKER_UNAVAILABLE')) throw error;
-      this.stopped = errorText(error);
+      this.stopped = textOf(error);
       const known = new Set([...this.moved, ...this.perhapsDoubled, ...[...this.left.values()].flat()]);
       this.leave(
         this.stopped,
@@ -243,7 +243,7 @@ class DrainRun implements Drained {
       open = new Set(numbers.filter((_, i) => settled[i] !== 'settled'));
       if (open.size > 0) open = await this.#completeAgain([...open]);
     } catch (error) {
-      this.stopped = errorText(error);
+      this.stopped = textOf(error);
     }
     const gone = letters.filter(({ letter }) => !open.has(letter.sequenceNumber));
     this.moved.push(...gone.map(({ letter }) => letter.sequenceNumber));
@@ -273,7 +273,7 @@ class DrainRun implements Drained {
     try {
       await this.#queue.release(letters.map(({ lock }) => lock));
     } catch (error) {
-      this.stopped ??= errorText(error);
+      this.stopped ??= textOf(error);
     }
   }
 
@@ -284,4 +284,9 @@ class DrainRun implements Drained {
 
 function divide({ letters, messages }: Parcel): Parcel[] {
   return letters.map((letter, i) => ({ letters: [letter], messages: messages.slice(i, i + 1) }));
+}
+
+/** An error of the office says it all in its message; its causes would say it twice. */
+export function textOf(error: unknown): string {
+  return isOfficeError(error) ? error.message : errorText(error);
 }

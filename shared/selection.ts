@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from './classify/evidence.ts';
 import { parseSequenceNumber, type SequenceNumber } from './letter.ts';
-import type { LetterRecord } from './store/letters.ts';
+import type { LetterRecord } from './store/letterRow.ts';
 
 const text = z.string().min(1).max(4096);
 const texts = z.array(text).min(1).max(100);

@@ -10,7 +10,6 @@ const summary = z.object({
 const letters = z.object({
   letters: z.array(
     z.object({
-      sequenceNumber: z.string(),
       messageId: z.string(),
       reason: z.string(),
       advice: z.string(),
@@ -20,14 +19,7 @@ const letters = z.object({
 
 /** The same letters, with the link to the plan that sent them. */
 const returned = z.object({
-  letters: z.array(
-    z.object({
-      messageId: z.string(),
-      replayCount: z.number(),
-      replayId: z.string().nullable(),
-      sequenceNumber: z.string(),
-    }),
-  ),
+  letters: z.array(z.object({ messageId: z.string(), replayCount: z.number(), replayId: z.string().nullable() })),
 });
 
 const counts = z.object({ planned: z.number(), pending: z.number(), done: z.number(), skipped: z.number() });
@@ -40,6 +32,9 @@ const plan = z.object({
   counts,
   findings: z.array(z.object({ code: z.string(), level: z.string(), letters: z.number() })),
 });
+
+/** Their numbers, for a look at one of them. */
+const numbers = z.object({ letters: z.array(z.object({ sequenceNumber: z.string() })) });
 
 /** A dry run that is like the one before. */
 const planInShort = plan.pick({ id: true, state: true, counts: true });
@@ -82,6 +77,7 @@ export const answers = {
   letters,
   summary,
   returned,
+  numbers,
   plan,
   planInShort,
   run,

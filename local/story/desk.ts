@@ -34,10 +34,7 @@ export class Desk {
   /** Makes a call and shows it with what `schema` picks of the answer. Throws {@link NotAsTold} on another status. */
   async show<Schema extends z.ZodType>(call: Call, status: number, schema: Schema): Promise<z.infer<Schema>> {
     const answer = await this.#send(call);
-    const body = call.body === undefined ? '' : ` ${pretty(call.body, 1000)}`;
-    const sent = [`key: ${call.key}`, ...(call.wait === undefined ? [] : [`Prefer: wait=${call.wait}`])].join(', ');
-    const target = call.key === 'master' ? call.path : `/api${call.path}`;
-    this.#print(`   > ${call.method} ${target}${body}   (${sent})`);
+    for (const line of requestLines(call)) this.#print(line);
     if (answer.status !== status) throw new NotAsTold(`${call.method} ${call.path}`, status, answer);
     if (answer.json === undefined) {
       this.#print(`   < ${status}`);
@@ -78,6 +75,16 @@ export class Desk {
     const text = await answer.text();
     return { status: answer.status, json: text === '' ? undefined : JSON.parse(text) };
   }
+}
+
+/** The call in one line, its body beneath where the line would grow too long. */
+function requestLines({ method, path, key, body, wait }: Call): string[] {
+  const notes = [`key: ${key}`, ...(wait === undefined ? [] : [`Prefer: wait=${wait}`])].join(', ');
+  const target = `   > ${method} ${key === 'master' ? path : `/api${path}`}`;
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const line = `${target} ${text}`.trimEnd();
+  if (line.length + notes.length + 4 <= WIDTH) return [`${line}  (${notes})`];
+  return [`${target}  (${notes})`, `     ${text}`];
 }
 
 /** Looks again until what is seen is `expected`. Throws {@link NotAsTold} when it does not become so. */

@@ -5,20 +5,17 @@ export type Print = (line: string) => void;
 
 export const WIDTH = 100;
 
-/** JSON on one line where it fits into `width` columns, else one member a line. */
-export function pretty(value: unknown, width: number, indent = 0): string {
+/** JSON, as flat as fits into `width` columns. `before` is what already stands on its first line, `indent` how deep it is. */
+export function pretty(value: unknown, width: number, indent = 0, before = 0): string {
   const flat = compact(value);
-  if (indent + flat.length <= width || typeof value !== 'object' || value === null) return flat;
-  const inner = ' '.repeat(indent + 2);
-  const members = Array.isArray(value)
-    ? value.map((item) => pretty(item, width, indent + 2))
-    : Object.entries(value).map(([name, item]) => {
-        const key = `${JSON.stringify(name)}: `;
-        // A member that opens a bracket breaks behind it, so its key does not push it over the edge.
-        return key + pretty(item, width - key.length, indent + 2);
-      });
-  const [open, end] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  return `${open}\n${members.map((member) => inner + member).join(',\n')}\n${' '.repeat(indent)}${end}`;
+  if (indent + before + flat.length < width || typeof value !== 'object' || value === null) return flat;
+  const isList = Array.isArray(value);
+  const members = Object.entries(value).map(([name, item]) => {
+    const key = isList ? '' : `${JSON.stringify(name)}: `;
+    return `${' '.repeat(indent + 2)}${key}${pretty(item, width, indent + 2, key.length)}`;
+  });
+  const [open, end] = isList ? ['[', ']'] : ['{', '}'];
+  return `${open}\n${members.join(',\n')}\n${' '.repeat(indent)}${end}`;
 }
 
 function compact(value: unknown): string {

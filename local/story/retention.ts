@@ -25,7 +25,7 @@ export function withShortRetention(catalog: unknown): unknown {
 export async function pastItsRetention(scene: Scene): Promise<void> {
   const { desk, client, step, tell } = scene;
   step('A letter past its retention is removed. A DLQ has no expiry of its own.');
-  tell(`For this story ${NOTIFICATION.source} keeps letters for 2 seconds (${RETENTION}), not the catalog's 7 days.`);
+  tell(`For this story ${NOTIFICATION.source} keeps letters for ${RETENTION} only; catalog.json says longer.`);
   await awayFromTheTimer(tell);
   await placeOrders(client, TOPIC, ['msg-4']);
   await consume(client, NOTIFICATION.place, 1, () => ({

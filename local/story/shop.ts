@@ -1,5 +1,6 @@
 /** The bookstore around the office: who sends orders and who fails on them, all with the official client. */
 import type { ServiceBusClient, ServiceBusReceiver } from '@azure/service-bus';
+import Long from 'long';
 import { NotAsTold } from './check.ts';
 
 /** A queue, or a topic with a subscription. */
@@ -80,7 +81,8 @@ export async function consume(
 export async function peekDeadLetters(client: ServiceBusClient, place: Place): Promise<Peeked[]> {
   const receiver = receiverOf(client, place, 'deadLetter');
   try {
-    const messages = await receiver.peekMessages(100);
+    // Without a start it would go on where the last peek on this connection ended, even with another receiver.
+    const messages = await receiver.peekMessages(100, { fromSequenceNumber: Long.ZERO });
     const peeked = messages.map(({ messageId, state, deliveryCount }) => ({
       messageId: String(messageId),
       state,

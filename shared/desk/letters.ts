@@ -4,7 +4,7 @@ import { OfficeError } from '../errors.ts';
 import { parseSequenceNumber, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection } from '../selection.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most records that one list call looks through; a sparse selection comes back with a continuation instead of late. */
 const MAX_LOOKED_AT = 5000;

@@ -4,7 +4,7 @@ import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter, LetterProperty } from '../letter.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 
 /** ISO 8601, or `null` for no time. */
 export function iso(ms: number | undefined): string | null {

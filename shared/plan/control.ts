@@ -5,7 +5,7 @@ import type { Office } from '../office.ts';
 import { type Selection, selectionSchema } from '../selection.ts';
 import type { VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
-import { markUnclear } from './chunk.ts';
+import { markUnclear } from './ending.ts';
 import { loadPlan, newWriteId } from './journal.ts';
 import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
 import { continuePreparing, sourceOf } from './prepare.ts';

@@ -1,7 +1,7 @@
 /** What could go wrong with a plan, decided from values. Nothing is read or written here. */
 import type { Source } from '../catalog.ts';
 import type { Letter } from '../letter.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 import type { Action, Choices, Finding, FindingCode, SkipReason } from './plan.ts';
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */

@@ -4,7 +4,7 @@ import { isOfficeError, OfficeError } from '../errors.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import {

@@ -4,10 +4,12 @@ import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
-import { type ChunkResult, markUnclear, type Work, workOn } from './chunk.ts';
+import { workOn } from './chunk.ts';
+import { markUnclear } from './ending.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
+import type { ChunkResult, Work } from './work.ts';
 
 /** How a slice ended. */
 export type SliceEnd =

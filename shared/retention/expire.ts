@@ -4,7 +4,7 @@ import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
 import { isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 import type { Lease } from '../store/sources.ts';
 import { takeSnapshot } from '../watch/collect.ts';
 import { expiryCutoff } from './policy.ts';

@@ -2,7 +2,7 @@ import type { DeadLetterQueue } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { LetterRecord } from '../store/letters.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 import { recordLetters } from './record.ts';
 
 /** What a survey found. */

@@ -1,6 +1,7 @@
 /** What the broker's tests share: a configured broker, clients of it, and encoded messages. */
 import { type ProcessErrorArgs, ServiceBusClient, type ServiceBusReceiver } from '@azure/service-bus';
 import Long from 'long';
+import { vi } from 'vitest';
 import { type BrokerOptions, parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
 import {
   type AmqpValue,
@@ -12,6 +13,10 @@ import {
   SECTION,
   sectionsOf,
 } from '../../shared/serviceBus/amqp.ts';
+
+// Machines differ: a timeout here is for what hangs, not for what is slow.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
+const PATIENCE = 20_000;
 
 export type Properties = Record<string, unknown>;
 
@@ -86,9 +91,9 @@ export function byToken(lockToken: string | undefined) {
   return { lockToken, delivery: {} } as unknown as Parameters<ServiceBusReceiver['completeMessage']>[0];
 }
 
-/** Resolves once `condition` holds; looks after every turn of the event loop for at most five seconds. */
+/** Resolves once `condition` holds; looks after every turn of the event loop. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const end = Date.now() + 5000; Date.now() < end; ) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; ) {
     if (condition()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -3,7 +3,7 @@ import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import type { Classification } from '../../shared/classify/evidence.ts';
 import type { Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import type { PlanHead } from '../../shared/plan/plan.ts';
-import type { LetterRecord } from '../../shared/store/letters.ts';
+import type { LetterRecord } from '../../shared/store/letterRow.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,0 +1,96 @@
+/** Ends chunks: completes what was sent, marks letters, writes fates. */
+import type { LockedLetter, Taken } from '../broker.ts';
+import type { Office } from '../office.ts';
+import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
+import { identityDigest } from './prepare.ts';
+import { BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
+
+/** A chunk whose letters are in the target already: only the copies in the dead-letter queue remain to be completed. */
+export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promise<ChunkResult> {
+  const planned = new Map(chunk.letters.map(({ number, identity }) => [number, identity]));
+  const ours = taken.locked.filter(({ letter }) => planned.get(letter.sequenceNumber) === identityDigest(letter));
+  // What has the number now but is another message, held or active, belongs to a recreated entity.
+  await release(
+    work,
+    taken.locked.filter((one) => !ours.includes(one)),
+  );
+  if (taken.busy.length === 0) return complete(work, chunk, ours);
+  await settleLocks(work, ours, 'complete');
+  const { office, journal } = work;
+  const since = chunk.waitingSince ?? office.clock();
+  if (office.clock() - since < BUSY_LIMIT) {
+    if (chunk.waitingSince === undefined) {
+      await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
+    }
+    return { kind: 'wait', why: `${taken.busy.length} letters that were sent are locked by somebody else` };
+  }
+  const reason = 'sent, but its copy in the dead-letter queue stays locked by somebody else';
+  const stuck = taken.busy.map(
+    (number): Exception => ({ number, maybeDuplicate: true, fate: { kind: 'failed', reason } }),
+  );
+  const done = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
+  await close(work, { ...chunk, letters: done }, done, stuck);
+  return NEXT;
+}
+
+/** Completes what was sent, marks the letters and closes the chunk. A lost lock leaves the chunk `sent`, to be taken again. */
+export async function complete(work: Work, chunk: Chunk, locked: readonly LockedLetter[]): Promise<ChunkResult> {
+  const settled = await settleLocks(work, locked, 'complete');
+  const lost = settled.filter((one) => one === 'lost').length;
+  if (lost > 0) return { kind: 'wait', why: `${lost} locks ended before their letters were completed` };
+  await close(work, chunk, chunk.letters, []);
+  return NEXT;
+}
+
+/**
+ * Letters that stay in the dead-letter queue although a copy may be in the target: noted on the letters themselves, so that
+ * the next plan over them knows. Returns how many there are. For a chunk whose outcome is unknown when a plan is cancelled.
+ */
+export async function markUnclear(office: Office, head: PlanHead, chunk: Chunk | undefined): Promise<number> {
+  if (chunk?.state !== 'sending') return 0;
+  const numbers = chunk.letters.map(({ number }) => number);
+  await office.store.letters.markMaybeSent(head.source, numbers, head.id);
+  return numbers.length;
+}
+
+/** The same for letters with a fate of their own. */
+export async function markUnclearExceptions(
+  { office, source, journal }: Work,
+  exceptions: readonly Exception[],
+): Promise<void> {
+  const unclear = exceptions.filter(
+    ({ fate, maybeDuplicate }) => maybeDuplicate && !(fate.kind === 'skipped' && fate.reason === 'gone'),
+  );
+  const numbers = unclear.map(({ number }) => number);
+  await office.store.letters.markMaybeSent(source.key, numbers, journal.head.id);
+}
+
+/** Writes the end of a chunk: `done` letters as planned, the rest by their exceptions. */
+export async function close(
+  work: Work,
+  chunk: Chunk,
+  done: readonly ChunkLetter[],
+  exceptions: readonly Exception[],
+): Promise<void> {
+  const { office, source, journal } = work;
+  const { id, action } = journal.head;
+  const numbers = done.map(({ number }) => number);
+  // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
+  await office.store.letters.close(
+    source.key,
+    numbers,
+    action === 'replay' ? 'replayed' : 'discarded',
+    office.clock(),
+    id,
+  );
+  await markUnclearExceptions(work, exceptions);
+  const duplicates = (chunk.maybeDuplicate ? numbers.length : 0) + flagged(exceptions);
+  await journal.commit((head) => ({ ...head, counts: settle(head.counts, numbers.length, exceptions, duplicates) }), {
+    chunks: [{ ...chunk, state: 'done', letters: done }],
+    exceptions,
+  });
+  if (chunk.audit !== '') {
+    const others = exceptions.length > 0 ? `, ${exceptions.length} otherwise` : '';
+    await office.store.audit.close(chunk.audit, `${numbers.length} done${others}`, office.clock());
+  }
+}

@@ -1,0 +1,60 @@
+/** Rearranges chunks that cannot be worked on as they are; each time in one write, so that no letter is in two or none. */
+import type { Taken } from '../broker.ts';
+import type { Sorted } from './decide.ts';
+import { type Chunk, type ChunkLetter, settle } from './plan.ts';
+import { BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
+
+/** Keys of chunks that wait for locks: after all others (`~` sorts behind digits). */
+const LATER = 'chunk:~';
+
+/**
+ * Letters of a chunk that somebody else has locked. Before anything of the chunk was sent, they move to a chunk of their
+ * own at the end; a chunk that may have been sent waits as a whole.
+ */
+export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promise<ChunkResult | undefined> {
+  const { office, journal } = work;
+  const since = chunk.waitingSince ?? office.clock();
+  if (office.clock() - since >= BUSY_LIMIT) return undefined; // given up: they are left where they are
+  const why = `${taken.busy.length} letters are locked by somebody else`;
+  await release(work, taken.locked);
+  const isLast = chunk.key.startsWith(LATER) && taken.busy.length === chunk.letters.length;
+  if (chunk.state === 'planned' && !isLast) {
+    const busy = chunk.letters.filter(({ number }) => taken.busy.includes(number));
+    const free = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
+    const later = { ...chunk, key: `${LATER}${chunk.key.slice('chunk:'.length)}`, letters: busy, waitingSince: since };
+    await journal.commit((head) => head, {
+      chunks: free.length > 0 ? [{ ...chunk, letters: free }, later] : [later],
+      removeChunks: free.length > 0 ? [] : [chunk.key],
+    });
+    return { kind: 'again' };
+  }
+  if (chunk.waitingSince === undefined) {
+    await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
+  }
+  return { kind: 'wait', why };
+}
+
+/** Halves a chunk, in its place and order: too many bytes for one transfer, or one message of it is refused. */
+export async function divide(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {
+  await release(work, [...sorted.release, ...sorted.send.map(({ locked }) => locked)]);
+  const letters = sorted.send.map(({ planned }) => planned);
+  const middle = Math.ceil(letters.length / 2);
+  const half = (suffix: string, part: ChunkLetter[]): Chunk => ({
+    ...chunk,
+    key: `${chunk.key}.${suffix}`,
+    letters: part,
+  });
+  await work.journal.commit(
+    (head) => ({
+      ...head,
+      chunks: head.chunks + 1,
+      counts: settle(head.counts, 0, sorted.exceptions, flagged(sorted.exceptions)),
+    }),
+    {
+      chunks: [half('0', letters.slice(0, middle)), half('1', letters.slice(middle))],
+      removeChunks: [chunk.key],
+      exceptions: sorted.exceptions,
+    },
+  );
+  return NEXT;
+}
