@@ -18,6 +18,8 @@ export interface AzuriteOptions {
   blobPort?: number;
   queuePort?: number;
   tablePort?: number;
+  /** Gives the start up: the process is ended before the rejection. */
+  signal?: AbortSignal;
 }
 
 export interface StorageAccount {
@@ -62,14 +64,19 @@ export async function startAzurite(options: AzuriteOptions = {}): Promise<Azurit
     await rm(location, { recursive: true, force: true });
   };
 
+  const giveUp = () => child.kill('SIGKILL');
+  options.signal?.addEventListener('abort', giveUp);
   let endpoints: Endpoints;
   try {
     endpoints = await readEndpoints(child);
+    options.signal?.throwIfAborted();
     // Any answer will do: without credentials it is a refusal.
     await Promise.all(Object.values(endpoints).map((url) => fetch(url).then((answer) => answer.arrayBuffer())));
   } catch (error) {
     await stop();
     throw error;
+  } finally {
+    options.signal?.removeEventListener('abort', giveUp);
   }
 
   const accounts = secrets.map(({ name, key }) => ({ name, key, connectionString: connect(endpoints, name, key) }));

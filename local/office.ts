@@ -43,7 +43,7 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
   };
   try {
     // Each takes seconds, the first one in a process of its own: side by side they take as long as the slower.
-    const starting = [storage(), broker(log), import('./rights.ts')] as const;
+    const starting = [storage(signal), broker(log), import('./rights.ts')] as const;
     undo.push(async () => (await starting[0].catch(() => undefined))?.stop());
     undo.push(async () => (await starting[1].catch(() => undefined))?.close());
     const [store, bus, { keysByRight }] = await Promise.all(starting);
@@ -74,9 +74,9 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
 
 // Loaded when they are wanted, so that storage, which is slowest, starts before the broker's code is read.
 
-async function storage() {
+async function storage(signal: AbortSignal) {
   const { startAzurite } = await import('./azurite.ts');
-  return startAzurite();
+  return startAzurite({ signal });
 }
 
 async function broker(log: (line: string) => void) {

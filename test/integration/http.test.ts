@@ -476,7 +476,8 @@ function attacks(route: Route): { path: string; body?: string }[] {
   const fill = (values: Record<string, string>) => route.path.replace(/\{(\w+)\}/g, (_all, name) => values[name] ?? '');
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   const plain = { path: fill(good), ...(route.method === 'POST' && { body: '{}' }) };
-  const queries = [...Object.keys((route.query as z.ZodObject).shape), 'code', 'unknown'];
+  const queries = [...Object.keys((route.query as z.ZodObject).shape), 'unknown'];
+  if (route.name === 'listSources') queries.push('code');
   const fields = route.body === undefined ? [] : Object.keys((route.body as z.ZodObject).shape);
   const inner = fields.includes('selection') ? ['reason', 'sequenceNumber', 'seenTo', 'property', 'minReplayCount'] : [];
   return [

@@ -1,0 +1,84 @@
+/** Preparing that goes on in the background, and runs that nobody is working on. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newPlanId, type PlanId, type SourceKey } from '../../shared/letter.ts';
+import { openStore, type Store } from '../../shared/store/index.ts';
+import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
+import { aPlan } from '../harness/values.ts';
+
+const SOURCES = ['p0', 'p1', 'p2', 'p3'];
+let office: TestOffice;
+let store: Store;
+beforeAll(async () => {
+  office = await openTestOffice({ sources: SOURCES.map((name) => ({ name })) });
+  store = openStore({ AzureWebJobsStorage: office.storage }, 'test', randomUUID);
+});
+afterAll(() => office?.close());
+
+const key = (name: string) => `127.0.0.1|${name}` as SourceKey;
+
+/** A plan as a process leaves it that died while preparing. */
+async function halfPrepared(name: string) {
+  const now = Date.now();
+  const head = aPlan({
+    id: newPlanId(now, Buffer.from(randomUUID())),
+    source: key(name),
+    sourceName: name,
+    target: name,
+    state: 'preparing',
+    createdAt: now,
+    expiresAt: now + 60_000,
+    runner: 'a process that died',
+  });
+  await store.plans.create(head, 'w');
+  await store.sources.indexPlan(head.source, head.id);
+  return head;
+}
+
+test('the queue goes on with a plan whose process died while preparing', async () => {
+  await office.deadLetters(5, 'p0');
+  const { id } = await halfPrepared('p0');
+  await store.runs.enqueue(id, 0);
+  const ready = await office.finished(id, ['ready']);
+  expect(ready.counts).toMatchObject({ planned: 5, pending: 5 });
+  expect((await office.run(ready)).counts).toMatchObject({ done: 5 });
+});
+
+test('a plan that is being prepared can be cancelled, and is then left alone', async () => {
+  await office.deadLetters(2, 'p1');
+  const { id } = await halfPrepared('p1');
+  await office.post(`plans/${id}/cancel`);
+  await store.runs.enqueue(id, 0);
+  await store.runs.enqueue((await halfPrepared('p1')).id, 0);
+  await until(async () => {
+    const { plans } = await office.get<{ plans: { state: string }[] }>('plans?source=p1&state=ready');
+    return plans.length === 1 || undefined;
+  }, 'the other plan, queued behind it, to be ready');
+  expect((await office.getPlan(id)).state).toBe('cancelled');
+});
+
+test('a plan that waited too long is expired and cannot be run', async () => {
+  await office.deadLetters(1, 'p2');
+  const { id } = await office.plan({}, 'p2');
+  const found = await store.plans.head(id as PlanId);
+  if (found === undefined) throw new Error('the plan is stored');
+  await store.plans.commit({ ...found.head, expiresAt: Date.now() - 1 }, found.etag, 'w');
+  const refused = await office.call('replay', 'POST', `plans/${id}/run`, { confirm: 1 });
+  expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_EXPIRED' } });
+  const expired = await office.getPlan(id);
+  expect(expired).toMatchObject({ state: 'expired', counts: { planned: 1, left: 1, pending: 0 } });
+});
+
+test('the watchdog frees a source whose holder died before it had begun, and one whose plan is no more', async () => {
+  await office.deadLetters(1, 'p3');
+  const plan = await office.plan({}, 'p3');
+  for (const id of [plan.id as PlanId, newPlanId(0, Buffer.from('nobody'))]) {
+    const lease = await store.sources.acquire(key('p3'), id, Date.now(), 1);
+    await store.sources.release(lease, false);
+    await until(async () => {
+      await office.process.run('watch');
+      return (await office.get<{ heldBy: string | null }>('sources/p3')).heldBy === null || undefined;
+    }, 'the source to be free');
+  }
+  expect((await office.run(plan)).counts).toMatchObject({ done: 1 });
+});

@@ -1,0 +1,154 @@
+/** The store's promises that runs lean on, against real tables. */
+import { randomUUID } from 'node:crypto';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { isOfficeError } from '../../shared/errors.ts';
+import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
+import { openStore, type Store } from '../../shared/store/index.ts';
+import { StoreConflict } from '../../shared/store/table.ts';
+import { takeStorage } from '../harness/storage.ts';
+import { aPlan, aLetter, NOW } from '../harness/values.ts';
+
+let store: Store;
+let source: SourceKey;
+const PLAN = '20261130t104512-aaaaaaaa' as PlanId;
+const OTHER = '20261130t104512-bbbbbbbb' as PlanId;
+const classification = { category: 'unknown', advice: 'investigate', rule: 'x', evidence: {}, dialects: [] } as const;
+
+beforeAll(async () => {
+  store = openStore({ AzureWebJobsStorage: await takeStorage() }, 'test', randomUUID);
+});
+beforeEach(() => {
+  source = `host|${randomUUID()}` as SourceKey;
+});
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'went through',
+    (error: unknown) => (isOfficeError(error) ? error.code : String(error)),
+  );
+
+test('one holder a source: a second run, a second process of the same run, and the cleanup are refused', async () => {
+  const lease = await store.sources.acquire(source, PLAN, NOW, 1000);
+  expect(await code(store.sources.acquire(source, OTHER, NOW + 500, 1000))).toBe('DLO_SOURCE_BUSY');
+  expect(await code(store.sources.acquire(source, PLAN, NOW + 500, 1000))).toBe('DLO_SOURCE_BUSY');
+  expect(await code(store.sources.acquire(source, 'expire', NOW + 500, 1000))).toBe('DLO_SOURCE_BUSY');
+  await store.sources.release(lease, true);
+  expect(await code(store.sources.acquire(source, 'expire', NOW + 500, 1000))).toBe('went through');
+});
+
+test('between its slices a run keeps the source without a lease; a dead cleanup does not', async () => {
+  const lease = await store.sources.acquire(source, PLAN, NOW, 1000);
+  await store.sources.release(lease, false);
+  expect(await code(store.sources.acquire(source, OTHER, NOW, 1000))).toBe('DLO_SOURCE_BUSY');
+  expect(await code(store.sources.acquire(source, 'expire', NOW, 1000))).toBe('DLO_SOURCE_BUSY');
+  const again = await store.sources.acquire(source, PLAN, NOW, 1000);
+  await store.sources.release(again, true);
+  await store.sources.acquire(source, 'expire', NOW, 1000);
+  expect(await code(store.sources.acquire(source, OTHER, NOW + 1001, 1000))).toBe('went through');
+});
+
+test('an expired lease passes to another process of the run, and the first can neither renew nor release it', async () => {
+  const first = await store.sources.acquire(source, PLAN, NOW, 1000);
+  const second = await store.sources.acquire(source, PLAN, NOW + 1001, 1000);
+  expect(await code(store.sources.renew(first, NOW + 1002, 1000))).toBe('DLO_SOURCE_BUSY');
+  await store.sources.release(first, true);
+  expect((await store.sources.get(source))?.leaseToken).toBe(second.token);
+  expect((await store.sources.renew(second, NOW + 1002, 5000)).until).toBe(NOW + 6002);
+});
+
+test('many processes that want one source at once: exactly one gets it', async () => {
+  const plans = Array.from({ length: 8 }, (_, i) => `20261130t104512-aaaaaaa${'abcdefgh'[i]}` as PlanId);
+  const results = await Promise.all(plans.map((plan) => code(store.sources.acquire(source, plan, NOW, 1000))));
+  expect(results.filter((result) => result === 'went through')).toHaveLength(1);
+  expect(results.filter((result) => result === 'DLO_SOURCE_BUSY')).toHaveLength(7);
+});
+
+test('vacating frees a source only from its own occupant and only without a lease', async () => {
+  const lease = await store.sources.acquire(source, PLAN, NOW, 1000);
+  await store.sources.vacate(source, PLAN, NOW + 500);
+  expect((await store.sources.get(source))?.occupant).toBe(PLAN);
+  await store.sources.release(lease, false);
+  await store.sources.vacate(source, OTHER, NOW);
+  expect((await store.sources.get(source))?.occupant).toBe(PLAN);
+  await store.sources.vacate(source, PLAN, NOW);
+  expect((await store.sources.get(source))?.occupant).toBeUndefined();
+});
+
+test('a head that somebody else has written cannot be committed over, and nothing beside it is written', async () => {
+  const head = aPlan({ id: OTHER, source });
+  await store.plans.create(head, 'first');
+  const read = await store.plans.head(head.id);
+  await store.plans.commit({ ...head, state: 'running' }, read?.etag ?? '', 'second');
+  const chunk = {
+    key: 'chunk:000001',
+    state: 'planned',
+    letters: [],
+    maybeDuplicate: false,
+    waitingSince: undefined,
+    audit: '',
+  } as const;
+  const late = store.plans.commit({ ...head, state: 'cancelled' }, read?.etag ?? '', 'third', { chunks: [chunk] });
+  await expect(late).rejects.toThrow(StoreConflict);
+  const now = await store.plans.head(head.id);
+  expect(now).toMatchObject({ writeId: 'second', head: { state: 'running' } });
+  const chunks = [];
+  for await (const one of store.plans.chunks(head.id)) chunks.push(one);
+  expect(chunks).toEqual([]);
+});
+
+test('a letter seen again keeps its first-seen time and its fate; another message under its number starts anew', async () => {
+  const number = '42' as SequenceNumber;
+  const letter = aLetter({ sequenceNumber: number });
+  expect(await store.letters.record(source, [{ letter, classification }], NOW)).toEqual(['new']);
+  expect(await store.letters.record(source, [{ letter, classification }], NOW + 5000)).toEqual(['known']);
+  expect((await store.letters.get(source, number))?.firstSeen).toBe(NOW);
+
+  await store.letters.close(source, [number], 'replayed', NOW + 6000, PLAN);
+  expect(await store.letters.record(source, [{ letter, classification }], NOW + 7000)).toEqual(['known']);
+  expect((await store.letters.get(source, number))?.closed).toEqual({ fate: 'replayed', at: NOW + 6000, planId: PLAN });
+
+  const other = aLetter({ sequenceNumber: number, messageId: 'another' });
+  expect(await store.letters.record(source, [{ letter: other, classification }], NOW + 8000)).toEqual(['replaced']);
+  const record = await store.letters.get(source, number);
+  expect(record).toMatchObject({ firstSeen: NOW + 8000, letter: { messageId: 'another' } });
+  expect(record?.closed).toBeUndefined();
+});
+
+test('a letter taken for gone is open again when it is seen', async () => {
+  const letter = aLetter();
+  await store.letters.record(source, [{ letter, classification }], NOW);
+  expect(await store.letters.markGone(source, letter.sequenceNumber, NOW)).toBe(true);
+  expect(await store.letters.markGone(source, letter.sequenceNumber, NOW)).toBe(false);
+  await store.letters.record(source, [{ letter, classification }], NOW + 1);
+  expect((await store.letters.get(source, letter.sequenceNumber))?.closed).toBeUndefined();
+});
+
+test('what a message claims is stored within the limits of a table, and the record says what was cut', async () => {
+  const properties = Array.from({ length: 40 }, (_, i) => ({ name: `p${i}`, type: 'string', value: 'x'.repeat(3000) }));
+  const letter = aLetter({
+    sequenceNumber: '9223372036854775807' as SequenceNumber,
+    subject: 's'.repeat(5000),
+    description: 'd'.repeat(60_000),
+    properties,
+    enqueuedAt: -1,
+    timeToLive: Number.MAX_SAFE_INTEGER,
+    replay: { count: 2, planId: undefined, of: undefined, at: 9e15 },
+  });
+  await store.letters.record(source, [{ letter, classification }], NOW);
+  const record = await store.letters.get(source, letter.sequenceNumber);
+  expect(record?.cut).toEqual(expect.arrayContaining(['subject', 'description', 'properties']));
+  expect(record?.letter.properties.length).toBeGreaterThan(5);
+  expect(record?.letter.replay.at).toBeUndefined();
+});
+
+test('1,000 letters are listed in the order of their numbers, also beyond 2^53', async () => {
+  const base = 2n ** 60n;
+  const numbers = Array.from({ length: 1000 }, (_, i) => String(i < 500 ? BigInt(i + 1) : base + BigInt(i)) as SequenceNumber);
+  const shuffled = [...numbers].sort((a, b) => (a.length % 3) - (b.length % 3) || Number(BigInt(b) - BigInt(a)));
+  const letters = shuffled.map((sequenceNumber) => ({ letter: aLetter({ sequenceNumber }), classification }));
+  await store.letters.record(source, letters, NOW);
+  const listed: SequenceNumber[] = [];
+  for await (const { letter } of store.letters.open(source)) listed.push(letter.sequenceNumber);
+  expect(listed).toEqual(numbers);
+  expect(await store.letters.tally(source)).toEqual({ open: 1000, byCategory: { unknown: 1000 }, oldest: NOW });
+});
