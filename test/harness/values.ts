@@ -2,7 +2,7 @@
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import type { Classification } from '../../shared/classify/evidence.ts';
 import type { Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
-import { NO_COUNTS, type PlanHead } from '../../shared/plan/plan.ts';
+import type { PlanHead } from '../../shared/plan/plan.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
 
 type Json = Record<string, unknown>;

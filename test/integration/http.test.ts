@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { openapi } from '../../functions/http/openapi.ts';
 import { ROUTES } from '../../functions/register.ts';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
@@ -32,7 +32,9 @@ afterAll(() => office?.close());
 
 /** The answer says no in the documented form, with this code. */
 function expectProblem(answer: Answer, code: ErrorCode, what = ''): void {
-  expect(answer.headers.get('content-type'), `${what} ${answer.text.slice(0, 300)}`).toContain('application/problem+json');
+  expect(answer.headers.get('content-type'), `${what} ${answer.text.slice(0, 300)}`).toContain(
+    'application/problem+json',
+  );
   const told = problemSchema.parse(answer.json);
   expect(told.code, `${what} ${told.detail}`).toBe(code);
   expect([answer.status, told.status], what).toEqual([ERRORS[code].status, ERRORS[code].status]);
@@ -78,21 +80,34 @@ test('the catalog of errors is what answers: unknown source, letter and plan', a
 });
 
 describe('a number in a path that is no sequence number', () => {
-  it.each(['-1', '01', '1.5', '1e400', 'NaN', 'Infinity', '9223372036854775808', '9999999999999999999999', '0x1', '%20', '%00', "1'"])(
-    '%s is refused',
-    async (number) => {
-      expectProblem(await read(`sources/orders/letters/${number}`), 'DLO_BAD_REQUEST');
-      expectProblem(await office.call('body', 'GET', `sources/orders/letters/${number}/body`), 'DLO_BAD_REQUEST');
-    },
-  );
+  it.each([
+    '-1',
+    '01',
+    '1.5',
+    '1e400',
+    'NaN',
+    'Infinity',
+    '9223372036854775808',
+    '9999999999999999999999',
+    '0x1',
+    '%20',
+    '%00',
+    "1'",
+  ])('%s is refused', async (number) => {
+    expectProblem(await read(`sources/orders/letters/${number}`), 'DLO_BAD_REQUEST');
+    expectProblem(await office.call('body', 'GET', `sources/orders/letters/${number}/body`), 'DLO_BAD_REQUEST');
+  });
 });
 
 describe('a plan id that is none', () => {
-  it.each(['x', NO_PLAN.toUpperCase(), `${NO_PLAN}%00`, `${NO_PLAN}'`, 'null', '%F0%9F%98%80', 'x'.repeat(2000)])('%s', async (id) => {
-    expectProblem(await read(`plans/${id}`), 'DLO_BAD_REQUEST');
-    expectProblem(await post(`plans/${id}/run`, { confirm: 1 }), 'DLO_BAD_REQUEST');
-    expectProblem(await read(`audit?plan=${id}`), 'DLO_BAD_REQUEST');
-  });
+  it.each(['x', NO_PLAN.toUpperCase(), `${NO_PLAN}%00`, `${NO_PLAN}'`, 'null', '%F0%9F%98%80', 'x'.repeat(2000)])(
+    '%s',
+    async (id) => {
+      expectProblem(await read(`plans/${id}`), 'DLO_BAD_REQUEST');
+      expectProblem(await post(`plans/${id}/run`, { confirm: 1 }), 'DLO_BAD_REQUEST');
+      expectProblem(await read(`audit?plan=${id}`), 'DLO_BAD_REQUEST');
+    },
+  );
 });
 
 describe('a body', () => {
@@ -121,7 +136,11 @@ describe('a body', () => {
     ['with null for a selection', '{"selection":null}', 'DLO_BAD_REQUEST'],
     ['with a text for a list', '{"selection":{"reason":"x"}}', 'DLO_BAD_REQUEST'],
     ['with a number for a sequence number', '{"selection":{"sequenceNumber":[1]}}', 'DLO_BAD_REQUEST'],
-    ['with a sequence number beyond 64 bits', '{"selection":{"sequenceNumber":["9223372036854775808"]}}', 'DLO_BAD_REQUEST'],
+    [
+      'with a sequence number beyond 64 bits',
+      '{"selection":{"sequenceNumber":["9223372036854775808"]}}',
+      'DLO_BAD_REQUEST',
+    ],
     ['with a time before all tables', '{"selection":{"seenTo":"0000-01-01T00:00:00Z"}}', 'DLO_BAD_REQUEST'],
     ['with a time after the last', '{"selection":{"seenTo":"9999-12-31T23:59:59-23:59"}}', 'DLO_BAD_REQUEST'],
     ['with a count of 1e400', '{"selection":{"minReplayCount":1e400}}', 'DLO_BAD_REQUEST'],
@@ -159,7 +178,11 @@ describe('a body', () => {
   test('says which fields are wrong', async () => {
     const { json } = await post(plans, { action: 'x', selection: { reason: [] }, choices: { bypass: 1 } });
     const { errors } = problemSchema.parse(json);
-    expect(errors?.map(({ field }) => field).sort()).toEqual(['body.action', 'body.choices.bypass', 'body.selection.reason']);
+    expect(errors?.map(({ field }) => field).sort()).toEqual([
+      'body.action',
+      'body.choices.bypass',
+      'body.selection.reason',
+    ]);
   });
 });
 
@@ -245,19 +268,35 @@ describe('keys', () => {
 
   it.each(routes)('$method $path takes the key of the right $right and no other', async (route) => {
     for (const right of RIGHTS.filter((one) => one !== 'probe')) {
-      const { status, text } = await office.call(right, route.method, example(route), route.method === 'POST' ? {} : undefined);
-      if (route.right === 'probe' || route.right === right) expect([200, 201, 400, 404, 410], `${right} ${text}`).toContain(status);
+      const { status, text } = await office.call(
+        right,
+        route.method,
+        example(route),
+        route.method === 'POST' ? {} : undefined,
+      );
+      if (route.right === 'probe' || route.right === right)
+        expect([200, 201, 400, 404, 410], `${right} ${text}`).toContain(status);
       else expect(status, right).toBe(401);
     }
   });
 
-  it.each(routes.filter(({ right }) => right !== 'probe'))('$method $path is shut to nobody and to a guess', async (route) => {
-    const path = `/api/${example(route)}`;
-    for (const key of [undefined, 'wrong', 'null', '😀'.length.toString(), office.keys.read.slice(0, -1), 'x'.repeat(8000)]) {
-      const answer = await office.process.call(route.method, path, key === undefined ? {} : { key });
-      expect([answer.status, answer.text]).toEqual([401, '']);
-    }
-  });
+  it.each(routes.filter(({ right }) => right !== 'probe'))(
+    '$method $path is shut to nobody and to a guess',
+    async (route) => {
+      const path = `/api/${example(route)}`;
+      for (const key of [
+        undefined,
+        'wrong',
+        'null',
+        '😀'.length.toString(),
+        office.keys.read.slice(0, -1),
+        'x'.repeat(8000),
+      ]) {
+        const answer = await office.process.call(route.method, path, key === undefined ? {} : { key });
+        expect([answer.status, answer.text]).toEqual([401, '']);
+      }
+    },
+  );
 
   test('the routes that need none need none', async () => {
     for (const path of ['health', 'openapi.json']) {
@@ -306,7 +345,13 @@ describe('the operator', () => {
     const body = route.name.startsWith('run') || route.name.startsWith('discard') ? { confirm: 1 } : {};
     for (const name of ['', '   ', 'a\tb', 'a'.repeat(101), '\u0085', '\u00ad']) {
       const headers = { 'x-operator': name };
-      const answer = await office.call(route.right, route.method, path, route.method === 'POST' ? body : undefined, headers);
+      const answer = await office.call(
+        route.right,
+        route.method,
+        path,
+        route.method === 'POST' ? body : undefined,
+        headers,
+      );
       expectProblem(answer, 'DLO_OPERATOR_MISSING', JSON.stringify(name));
     }
     const { rights } = { rights: office.keys };
@@ -348,7 +393,10 @@ describe('a plan in the wrong state', () => {
     expectProblem(await run(removal.id, 3), 'DLO_WRONG_ACTION');
     expect(await office.getPlan(plan.id)).toMatchObject({ state: 'ready', counts: { pending: 3 } });
     for (const { id } of [plan, removal]) {
-      expect((await post(`plans/${id}/cancel`)).json).toMatchObject({ state: 'cancelled', counts: { left: 3, pending: 0 } });
+      expect((await post(`plans/${id}/cancel`)).json).toMatchObject({
+        state: 'cancelled',
+        counts: { left: 3, pending: 0 },
+      });
       expect((await post(`plans/${id}/cancel`)).status).toBe(200);
     }
     expectProblem(await run(plan.id, 3), 'DLO_PLAN_STATE');
@@ -375,7 +423,8 @@ describe('a plan in the wrong state', () => {
     const [first] = letters;
     const plan = await office.plan({ selection: { sequenceNumber: [first?.sequenceNumber] } });
     expect((await office.run(plan)).counts).toMatchObject({ planned: 1, done: 1 });
-    for (const act of ['pause', 'resume', 'cancel']) expectProblem(await post(`plans/${plan.id}/${act}`), 'DLO_PLAN_STATE', act);
+    for (const act of ['pause', 'resume', 'cancel'])
+      expectProblem(await post(`plans/${plan.id}/${act}`), 'DLO_PLAN_STATE', act);
     for (const confirm of [0, 1]) {
       const answer = await run(plan.id, confirm);
       expectProblem(answer, 'DLO_PLAN_STATE');
@@ -386,7 +435,17 @@ describe('a plan in the wrong state', () => {
   });
 
   test('waits as long as the caller says, whatever else the header holds', async () => {
-    for (const prefer of ['wait', 'wait=', 'wait=-1', 'wait=1e9', 'garbage', '"', 'x'.repeat(5000), 'wait=0;;;', ',,,']) {
+    for (const prefer of [
+      'wait',
+      'wait=',
+      'wait=-1',
+      'wait=1e9',
+      'garbage',
+      '"',
+      'x'.repeat(5000),
+      'wait=0;;;',
+      ',,,',
+    ]) {
       const [, letter] = letters;
       const plan = await office.plan({ selection: { sequenceNumber: [letter?.sequenceNumber] } });
       expectProblem(await run(plan.id, 7, prefer), 'DLO_CONFIRM_MISMATCH', prefer);
@@ -398,8 +457,16 @@ test('a body is shown to the right key only, cut where asked, and its reading is
   const number = letters[2]?.sequenceNumber;
   const path = `sources/orders/letters/${number}/body`;
   const whole = await office.call('body', 'GET', path);
-  expect(whole.json).toMatchObject({ sequenceNumber: number, kind: 'data', sections: [{ text: '{"order":2}' }], cut: false });
-  expect((await office.call('body', 'GET', `${path}?max=3`)).json).toMatchObject({ sections: [{ text: '{"o' }], cut: true });
+  expect(whole.json).toMatchObject({
+    sequenceNumber: number,
+    kind: 'data',
+    sections: [{ text: '{"order":2}' }],
+    cut: false,
+  });
+  expect((await office.call('body', 'GET', `${path}?max=3`)).json).toMatchObject({
+    sections: [{ text: '{"o' }],
+    cut: true,
+  });
   for (const max of ['0', '-1', '1e400', '', '1048577', 'all']) {
     expectProblem(await office.call('body', 'GET', `${path}?max=${max}`), 'DLO_BAD_REQUEST', max);
   }
@@ -479,11 +546,16 @@ function attacks(route: Route): { path: string; body?: string }[] {
   const queries = [...Object.keys((route.query as z.ZodObject).shape), 'unknown'];
   if (route.name === 'listSources') queries.push('code');
   const fields = route.body === undefined ? [] : Object.keys((route.body as z.ZodObject).shape);
-  const inner = fields.includes('selection') ? ['reason', 'sequenceNumber', 'seenTo', 'property', 'minReplayCount'] : [];
+  const inner = fields.includes('selection')
+    ? ['reason', 'sequenceNumber', 'seenTo', 'property', 'minReplayCount']
+    : [];
   return [
     ...NASTY.flatMap((text) => names.map((name) => ({ ...plain, path: fill({ ...good, [name]: encoded(text) }) }))),
     ...NASTY.flatMap((text) => queries.map((name) => ({ ...plain, path: `${plain.path}?${name}=${encoded(text)}` }))),
-    ...['?', '?&&&', '?=', '?=x', '?%', `?${'a=1&'.repeat(500)}`].map((query) => ({ ...plain, path: plain.path + query })),
+    ...['?', '?&&&', '?=', '?=x', '?%', `?${'a=1&'.repeat(500)}`].map((query) => ({
+      ...plain,
+      path: plain.path + query,
+    })),
     ...(route.method === 'GET'
       ? []
       : NASTY_JSON.flatMap((json) => [

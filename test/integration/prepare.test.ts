@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newPlanId, type PlanId, type SourceKey } from '../../shared/letter.ts';
+import { NO_COUNTS } from '../../shared/plan/plan.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';
@@ -26,6 +27,8 @@ async function halfPrepared(name: string) {
     sourceName: name,
     target: name,
     state: 'preparing',
+    chunks: 0,
+    counts: NO_COUNTS,
     createdAt: now,
     expiresAt: now + 60_000,
     runner: 'a process that died',

@@ -6,7 +6,7 @@ import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import { StoreConflict } from '../../shared/store/table.ts';
 import { takeStorage } from '../harness/storage.ts';
-import { aPlan, aLetter, NOW } from '../harness/values.ts';
+import { aLetter, aPlan, NOW } from '../harness/values.ts';
 
 let store: Store;
 let source: SourceKey;
@@ -143,7 +143,10 @@ test('what a message claims is stored within the limits of a table, and the reco
 
 test('1,000 letters are listed in the order of their numbers, also beyond 2^53', async () => {
   const base = 2n ** 60n;
-  const numbers = Array.from({ length: 1000 }, (_, i) => String(i < 500 ? BigInt(i + 1) : base + BigInt(i)) as SequenceNumber);
+  const numbers = Array.from(
+    { length: 1000 },
+    (_, i) => String(i < 500 ? BigInt(i + 1) : base + BigInt(i)) as SequenceNumber,
+  );
   const shuffled = [...numbers].sort((a, b) => (a.length % 3) - (b.length % 3) || Number(BigInt(b) - BigInt(a)));
   const letters = shuffled.map((sequenceNumber) => ({ letter: aLetter({ sequenceNumber }), classification }));
   await store.letters.record(source, letters, NOW);
