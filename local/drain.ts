@@ -9,6 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readCatalog, type Source } from '../shared/catalog.ts';
+import { targetOf } from '../shared/plan/preflight.ts';
 import { createServiceBus } from '../shared/serviceBus/index.ts';
 import { type Drained, drain, findHeld, textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
@@ -43,7 +44,7 @@ export async function main(
       say(`sources in the catalog: ${sources.map(({ name }) => name).join(', ') || 'none'}`);
       return NOT_RUN;
     }
-    const to = values.to ?? ownQueue(source);
+    const to = values.to ?? targetOf(source);
     if (to === undefined) {
       say(`"${source.name}" is a subscription: its topic would hand the letters to every other subscription, too.`);
       say('Name a queue with --to, or give the source a forwardQueue or replayQueue in the catalog.');
@@ -54,11 +55,6 @@ export async function main(
     say(textOf(error));
     return NOT_RUN;
   }
-}
-
-/** The queue whose consumer failed on the letters. */
-function ownQueue(source: Source): string | undefined {
-  return source.of.kind === 'queue' ? source.of.queue : (source.replay.forwardQueue ?? source.replay.replayQueue);
 }
 
 async function move(

@@ -3,6 +3,7 @@
  * standard tool can go. It goes through the same adapter as the office, because the client library's message
  * objects cannot carry the AMQP types of properties.
  */
+
 import type {
   Broker,
   DeadLetterQueue,
@@ -14,6 +15,7 @@ import type {
 import type { Source } from '../shared/catalog.ts';
 import { errorText, isOfficeError } from '../shared/errors.ts';
 import { newPlanId, type PlanId, type SequenceNumber, sequenceNumber } from '../shared/letter.ts';
+import { MAX_BATCH_BYTES } from '../shared/plan/plan.ts';
 
 /** What a drain works with. Times are ms. */
 export interface Drain {
@@ -50,8 +52,6 @@ export interface Drained {
 
 const CHUNK = 100;
 const PAGE = 250;
-/** Premium takes single messages of up to 100 MB, and yet refuses batches above 1 MB. */
-const MAX_BATCH_BYTES = 1_048_576;
 const MAX_TRIES = 5;
 const SEND_TIMEOUT_MS = 30_000;
 /** Nothing is sent with less of the lock left, or with a third of a shorter lock. */

@@ -14,6 +14,9 @@ export interface ReadLetter {
   readonly message: EncodedMessage;
 }
 
+/** A letter as seen without its body: enough to tell whether it is a known one. */
+export type Sighting = Pick<Letter, 'sequenceNumber' | 'state' | 'messageId' | 'enqueuedAt'>;
+
 /** The broker's handle on one locked message. */
 export type LockToken = string & { readonly lockToken?: never };
 
@@ -72,8 +75,8 @@ export interface DeadLetterQueue {
   peek(from: SequenceNumber, max: number): Promise<ReadLetter[]>;
   /** The letter with exactly this number, or `undefined`. Changes nothing. */
   peekOne(number: SequenceNumber): Promise<ReadLetter | undefined>;
-  /** Numbers and states from `from` upwards without bodies, for finding what is there. Changes nothing. */
-  scan(from: SequenceNumber, max: number): Promise<Pick<Letter, 'sequenceNumber' | 'state'>[]>;
+  /** What is there from `from` upwards, read without bodies. Changes nothing. */
+  scan(from: SequenceNumber, max: number): Promise<Sighting[]>;
   /** Locks up to `max` active letters, waiting at most `waitMs` for the first. */
   receive(max: number, waitMs: number): Promise<LockedLetter[]>;
   /** Sets locked letters aside in the dead-letter queue: delivered to nobody, taken by number. Same order as `locks`. */

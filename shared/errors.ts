@@ -132,22 +132,14 @@ export function isOfficeError(error: unknown, ...codes: ErrorCode[]): error is O
   return error instanceof OfficeError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** The text of anything thrown, its causes included, at most `max` characters. */
+/** The text of anything thrown, with those of its causes that it does not quote already, at most `max` characters. */
 export function errorText(error: unknown, max = 1000): string {
-  const parts: string[] = [];
+  let text = '';
   let current: unknown = error;
   for (let depth = 0; current !== undefined && depth < 5; depth++) {
-    parts.push(current instanceof Error ? current.message || current.name : plainText(current));
+    const part = current instanceof Error ? current.message || current.name : String(current);
+    if (!text.includes(part)) text = text === '' ? part : `${text}: ${part}`;
     current = current instanceof Error ? current.cause : undefined;
   }
-  return parts.join(': ').slice(0, max);
-}
-
-/** Anything can be thrown, also what cannot be turned into text. */
-function plainText(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return typeof value;
-  }
+  return text.slice(0, max);
 }

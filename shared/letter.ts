@@ -9,7 +9,7 @@ export type SourceKey = Branded<string, 'SourceKey'>;
 /** A 64-bit sequence number as a decimal string. Never a JavaScript number: partitioned entities go beyond 2^53. */
 export type SequenceNumber = Branded<string, 'SequenceNumber'>;
 
-/** Identity of a plan, e.g. `20261130t104512-k3f9q2xa`. Sorts by time of creation. */
+/** Identity of a plan, e.g. `20261130t104512-k3f5q2xa`. Sorts by time of creation. */
 export type PlanId = Branded<string, 'PlanId'>;
 
 const SEQUENCE_NUMBER = /^(0|[1-9]\d{0,18})$/;

@@ -22,7 +22,7 @@ export const listAudit = route({
   }),
   handle: async (office, { query }) => {
     const source = query.source === undefined ? undefined : sourceNamed(office, query.source).key;
-    const entries = await list(office, { source, planId: query.plan, before: query.before }, query.top);
-    return { status: 200, body: { entries: entries.map(auditView) } };
+    const { entries, unreadable } = await list(office, { source, planId: query.plan, before: query.before }, query.top);
+    return { status: 200, body: { entries: entries.map(auditView), unreadable } };
   },
 });

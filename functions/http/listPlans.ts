@@ -21,7 +21,7 @@ export const listPlans = route({
   }),
   handle: async (office, { query }) => {
     const sources = query.source === undefined ? office.catalog.sources : [sourceNamed(office, query.source)];
-    const plans = await list(office, sources, query.state, query.top);
-    return { status: 200, body: { plans: plans.map(planView) } };
+    const { heads, unreadable } = await list(office, sources, query.state, query.top);
+    return { status: 200, body: { plans: heads.map(planView), unreadable } };
   },
 });

@@ -1,4 +1,4 @@
-import { sourceStatus } from '../../shared/desk/sources.ts';
+import { allStatuses } from '../../shared/desk/sources.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { sourceView } from '../../shared/http/views.ts';
 
@@ -12,7 +12,7 @@ export const listSources = route({
   params: none,
   query: none,
   handle: async (office) => {
-    const statuses = await Promise.all(office.catalog.sources.map((source) => sourceStatus(office, source)));
+    const statuses = await allStatuses(office);
     return { status: 200, body: { sources: statuses.map(sourceView) } };
   },
 });

@@ -1,6 +1,6 @@
 /** Looking at plans. */
 import type { Source } from '../catalog.ts';
-import { OfficeError } from '../errors.ts';
+import { isOfficeError, OfficeError } from '../errors.ts';
 import { chunkLetters, exceptionView, iso } from '../http/views.ts';
 import { type PlanId, parseSequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -8,27 +8,37 @@ import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
 import type { PlanHead, PlanState } from '../plan/plan.ts';
 
-/** Plans of `sources`, newest first. */
+/** Plans of `sources`, newest first, and the ids of those on the way that cannot be read. */
 export async function listPlans(
   office: Office,
   sources: readonly Source[],
   state: PlanState | undefined,
   top: number,
-): Promise<PlanHead[]> {
+): Promise<{ heads: PlanHead[]; unreadable: PlanId[] }> {
   const heads: PlanHead[] = [];
+  const unreadable: PlanId[] = [];
   for (const source of sources) {
     let found = 0;
     for await (const id of office.store.sources.plans(source.key)) {
-      const stored = await office.store.plans.head(id);
-      if (stored === undefined) continue;
-      const { head } = await expireIfOld(office, stored);
-      if (state !== undefined && head.state !== state) continue;
+      const head = await currentHead(office, id, () => unreadable.push(id));
+      if (head === undefined || (state !== undefined && head.state !== state)) continue;
       heads.push(head);
       found++;
       if (found >= top) break;
     }
   }
-  return heads.sort((a, b) => b.createdAt - a.createdAt).slice(0, top);
+  return { heads: heads.sort((a, b) => b.createdAt - a.createdAt).slice(0, top), unreadable };
+}
+
+async function currentHead(office: Office, id: PlanId, onUnreadable: () => void): Promise<PlanHead | undefined> {
+  try {
+    const stored = await office.store.plans.head(id);
+    return stored && (await expireIfOld(office, stored)).head;
+  } catch (error) {
+    if (!isOfficeError(error, 'DLO_RECORD_UNREADABLE')) throw error;
+    onUnreadable();
+    return undefined;
+  }
 }
 
 /** One plan, and how many of its letters came back. Throws `DLO_PLAN_UNKNOWN`. */

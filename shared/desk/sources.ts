@@ -1,6 +1,6 @@
 /** How the sources are doing, from what the last passes noted. */
 import type { Source } from '../catalog.ts';
-import { errorText } from '../errors.ts';
+import { errorText, isOfficeError } from '../errors.ts';
 import type { Office } from '../office.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 import type { SourceRow } from '../store/sources.ts';
@@ -20,7 +20,7 @@ export interface SourceStatus {
   readonly problems: readonly string[];
 }
 
-/** Status of one source. Throws `DLO_STORE_UNAVAILABLE`. */
+/** Status of one source. Throws `DLO_STORE_UNAVAILABLE`, `DLO_RECORD_UNREADABLE`. */
 export async function sourceStatus(office: Office, source: Source): Promise<SourceStatus> {
   const now = office.clock();
   const [row, snapshot, earlier] = await Promise.all([
@@ -30,6 +30,20 @@ export async function sourceStatus(office: Office, source: Source): Promise<Sour
   ]);
   const growth = snapshot === undefined || earlier === undefined ? undefined : snapshot.open - earlier.open;
   return { source, row, snapshot, growth, problems: problemsOf(row, now) };
+}
+
+/** Status of every source. What is noted of one and cannot be read is its problem, not that of the others. */
+export async function allStatuses(office: Office): Promise<SourceStatus[]> {
+  return Promise.all(
+    office.catalog.sources.map(async (source): Promise<SourceStatus> => {
+      try {
+        return await sourceStatus(office, source);
+      } catch (error) {
+        if (!isOfficeError(error, 'DLO_RECORD_UNREADABLE')) throw error;
+        return { source, row: undefined, snapshot: undefined, growth: undefined, problems: [error.message] };
+      }
+    }),
+  );
 }
 
 function problemsOf(row: SourceRow | undefined, now: number): string[] {
@@ -57,7 +71,7 @@ export async function health(office: Office): Promise<HealthReport> {
   const all = office.catalog.sources.length;
   let statuses: SourceStatus[];
   try {
-    statuses = await Promise.all(office.catalog.sources.map((source) => sourceStatus(office, source)));
+    statuses = await allStatuses(office);
   } catch (error) {
     office.log(`health: the store failed: ${errorText(error)}`);
     return { status: 'Unhealthy', problems: ['the store does not answer'], sources: { all, degraded: all } };

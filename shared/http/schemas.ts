@@ -16,7 +16,7 @@ export const planPath = z.strictObject({
   id: z.string().transform((text, context): PlanId => {
     const id = parsePlanId(text);
     if (id !== undefined) return id;
-    context.addIssue({ code: 'custom', message: 'must be a plan id such as 20261130t104512-k3f9q2xa' });
+    context.addIssue({ code: 'custom', message: 'must be a plan id such as 20261130t104512-k3f5q2xa' });
     return z.NEVER;
   }),
 });

@@ -7,7 +7,7 @@
 import type { ReplayTarget, Taken } from '../broker.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, markUnclearExceptions } from './ending.ts';
-import { type Chunk, type Exception, type Fate, settle } from './plan.ts';
+import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
 import { divide, waitForBusy } from './rearrange.ts';
 import { type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
@@ -57,7 +57,8 @@ async function replay(
 ): Promise<ChunkResult> {
   const { office, journal } = work;
   const messages = sorted.send.map(({ message }) => message);
-  if (messages.length > 1 && target.batchBytes(messages) > target.maxBytes) return divide(work, chunk, sorted);
+  const limit = Math.min(target.maxBytes, MAX_BATCH_BYTES);
+  if (messages.length > 1 && target.batchBytes(messages) > limit) return divide(work, chunk, sorted);
   const again = chunk.state === 'sending';
   const sending: Chunk = {
     ...chunk,

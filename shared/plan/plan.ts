@@ -16,6 +16,12 @@ export const PLAN_STATES = [
 ] as const;
 export type PlanState = (typeof PLAN_STATES)[number];
 
+/**
+ * Largest batch, bytes. Premium namespaces take single messages of up to 100 MB and say so on the link, but refuse batches
+ * above 1 MB (issues of the .NET and Python clients).
+ */
+export const MAX_BATCH_BYTES = 1_048_576;
+
 /** States in which a plan will never act again. */
 export const CLOSED_STATES: readonly PlanState[] = ['cancelled', 'finished', 'expired'];
 

@@ -14,6 +14,7 @@ import {
   type ChunkLetter,
   type Exception,
   type Finding,
+  MAX_BATCH_BYTES,
   NO_COUNTS,
   type PlanHead,
 } from './plan.ts';
@@ -213,7 +214,8 @@ function isFull(batch: Batch, source: Source, { letter, maybeSentBy }: LetterRec
   return (
     batch.letters.length >= MAX_CHUNK ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
-    (batch.letters.length > 0 && batch.bytes + bytes + OVERHEAD > source.entity.maxMessageBytes)
+    (batch.letters.length > 0 &&
+      batch.bytes + bytes + OVERHEAD > Math.min(source.entity.maxMessageBytes, MAX_BATCH_BYTES))
   );
 }
 

@@ -16,7 +16,8 @@ const MAX_ROWS = 5000;
 export async function sourcesToClean(office: Office): Promise<Source[]> {
   const sources = [...office.catalog.sources];
   const known = new Set<SourceKey>(sources.map(({ key }) => key));
-  for (const row of await office.store.sources.all()) {
+  const unreadable = (key: string) => office.log(`expire: the row of source ${key} cannot be read and is passed over`);
+  for (const row of await office.store.sources.all(unreadable)) {
     if (known.has(row.key)) continue;
     if (!row.retired) await office.store.sources.retire(row.key);
     const source = reviveSource(office.catalog, row.entry);
@@ -36,7 +37,7 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
       await office.store.letters.forgetClosed(source.key, now - source.keepRecordsFor, MAX_ROWS);
       await office.store.snapshots.forget(source.key, now - 30 * DAY, MAX_ROWS);
       await forgetPlans(office, source.key, now - office.catalog.keepAuditFor);
-      if (!known.has(source.key) && (await office.store.letters.tally(source.key)).open === 0) {
+      if (!known.has(source.key) && (await isForgotten(office, source.key))) {
         await office.store.sources.forget(source.key);
       }
     } catch (error) {
@@ -44,6 +45,12 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
     }
   }
   await office.store.audit.forget(now - office.catalog.keepAuditFor, 3);
+}
+
+/** Whether nothing is kept of a source any more. Its own row is the last to go: by it the others are found. */
+async function isForgotten({ store }: Office, source: SourceKey): Promise<boolean> {
+  if (await store.sources.hasPlans(source)) return false;
+  return (await store.letters.isEmpty(source)) && store.snapshots.isEmpty(source);
 }
 
 async function forgetPlans(office: Office, source: SourceKey, before: number): Promise<void> {

@@ -23,6 +23,8 @@ export interface AmqpConnection {
   readonly ended: AbortSignal;
   /** Makes sure that the broker holds a claim of ours for `path`; renews it in time. */
   authorize(path: string): Promise<void>;
+  /** What to tell of `error`: why the connection ended, if it did, as everything else follows from that. */
+  blame(error: unknown): unknown;
   /** A session of its own for one link or one pair of links, so that none waits for another. */
   createSession(): Promise<Session>;
   /** Ends the connection. Never throws, and does not wait long for a broker that is gone. */
@@ -58,6 +60,8 @@ export async function openConnection(endpoint: Endpoint, wire: Wire): Promise<Am
   const limits = { abortSignal: end.signal, timeoutInMs: operationTimeoutMs };
   let claimsNode: Promise<void> | undefined;
 
+  const blame = (error: unknown): unknown => (end.signal.aborted ? end.signal.reason : error);
+
   /** The broker may detach the links to its claims node while the connection lives on. */
   function openClaimsNode(): Promise<void> {
     if (cbsSession.isOpen()) return Promise.resolve();
@@ -74,7 +78,7 @@ export async function openConnection(endpoint: Endpoint, wire: Wire): Promise<Am
       await openClaimsNode();
       await cbsSession.negotiateClaim(audience, token.token, token.type, limits);
     } catch (error) {
-      throw isAbort(error) && end.signal.aborted ? end.signal.reason : error;
+      throw blame(error);
     }
     return token.renewAt;
   }
@@ -103,14 +107,16 @@ export async function openConnection(endpoint: Endpoint, wire: Wire): Promise<Am
   try {
     await openClaimsNode();
   } catch (error) {
-    const reason: unknown = end.signal.reason;
+    const blamed = end.signal.aborted && isAbort(error) ? end.signal.reason : error;
     void close('the connection could not be opened');
-    throw end.signal.aborted && isAbort(error) ? reason : error;
+    throw blamed;
   }
   return {
     ended: end.signal,
     close,
-    createSession: () => connection.createSession({ abortSignal: end.signal }),
+    blame,
+    createSession: () =>
+      connection.createSession({ abortSignal: end.signal }).catch((error: unknown) => Promise.reject(blame(error))),
     authorize(path) {
       const held = claims.get(path);
       return (held !== undefined && Date.now() < held.renewAt ? held : claim(path)).granted;

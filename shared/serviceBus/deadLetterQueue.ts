@@ -37,15 +37,17 @@ export function openDeadLetterQueue(
   }
 
   return {
-    peek: (from, max) => call('peek', (node) => look.page(node, from, max)),
+    peek: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.page(node, from, max))),
     peekOne: (number) => call('peek', (node) => look.one(node, number)),
-    scan: (from, max) => call('peek', (node) => look.scan(node, from, max)),
-    receive: (max, waitMs) =>
-      call('receive', async (node, { connection }) => {
+    scan: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.scan(node, from, max))),
+    receive: async (max, waitMs) => {
+      if (max < 1) return [];
+      return call('receive', async (node, { connection }) => {
         const locks = await lockActive(connection, path, max, waitMs);
         const letters = await readAll(node, look, [...locks.keys()]);
         return letters.flatMap((read) => withLock(read, locks.get(read.letter.sequenceNumber), lockEnd()));
-      }),
+      });
+    },
     take: (numbers) =>
       call('lock letters', (node) => take({ node, look, isPartitioned: source.entity.partitioned, lockEnd }, numbers)),
     hold: (locks) => call('defer', (node) => settle(node, locks, 'defered')),

@@ -1,6 +1,6 @@
 /** Looks into a dead-letter queue by peeking: nothing is locked, nothing is changed. */
-import type { ReadLetter } from '../broker.ts';
-import { compareSequenceNumbers, type Letter, type SequenceNumber } from '../letter.ts';
+import type { ReadLetter, Sighting } from '../broker.ts';
+import { compareSequenceNumbers, type SequenceNumber } from '../letter.ts';
 import type { Management } from './management.ts';
 import { NO_NUMBER, readLetter } from './readLetter.ts';
 
@@ -31,11 +31,16 @@ export class Look {
     return this.#firstPartition(messages.map((message) => ({ letter: readLetter(message), message })));
   }
 
-  /** Numbers and states without bodies. */
-  async scan(node: Management, from: SequenceNumber, max: number): Promise<Pick<Letter, 'sequenceNumber' | 'state'>[]> {
+  /** What is there, read without bodies. */
+  async scan(node: Management, from: SequenceNumber, max: number): Promise<Sighting[]> {
     const messages = await node.peek(from, Math.min(max, MAX_PAGE), false);
     const read = this.#firstPartition(messages.map((message) => ({ letter: readLetter(message), message })));
-    return read.map(({ letter: { sequenceNumber, state } }) => ({ sequenceNumber, state }));
+    return read.map(({ letter: { sequenceNumber, state, messageId, enqueuedAt } }) => ({
+      sequenceNumber,
+      state,
+      messageId,
+      enqueuedAt,
+    }));
   }
 
   /** The letter with exactly this number; without body only its number and state are of use. */

@@ -67,7 +67,7 @@ export async function openManagement(connection: AmqpConnection, path: string, w
     link = new RequestResponseLink(session, sender, receiver);
   } catch (error) {
     close('the management link could not be opened');
-    throw connection.ended.aborted ? connection.ended.reason : error;
+    throw connection.blame(error);
   }
 
   async function request(operation: string, body: Record<string, unknown>): Promise<unknown> {

@@ -47,7 +47,7 @@ export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
 
   async function closeWhenIdle(): Promise<void> {
     const open = await current?.catch(() => undefined);
-    if (open?.isIdle(wire.idleMs)) await open.connection.close('the connection was idle');
+    if (open?.sweep(wire.idleMs)) await open.connection.close('the connection was idle');
     if (current === undefined) {
       clearInterval(timer);
       timer = undefined;
@@ -76,7 +76,8 @@ export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
 
 interface OpenLine extends Line {
   during<T>(work: () => Promise<T>): Promise<T>;
-  isIdle(ms: number): boolean;
+  /** Closes links that were not used for long; says whether the connection was not used for `ms` either. */
+  sweep(ms: number): boolean;
 }
 
 async function openLine(endpoint: Endpoint, wire: Wire): Promise<OpenLine> {
@@ -109,7 +110,7 @@ async function openLine(endpoint: Endpoint, wire: Wire): Promise<OpenLine> {
         usedAt = performance.now();
       }
     },
-    isIdle(ms) {
+    sweep(ms) {
       const before = performance.now() - ms;
       for (const [path, link] of links) {
         // Far longer than a request can last, so that none is cut off.

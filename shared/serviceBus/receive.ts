@@ -81,6 +81,8 @@ export async function lockActive(
       await signals.wait('drained', DRAIN_TIMEOUT_MS);
     }
     return locks;
+  } catch (error) {
+    throw connection.blame(error);
   } finally {
     closed.abort();
     void (receiver?.close({ closeSession: true }) ?? session.close()).catch(() => {});

@@ -2,17 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import { type Sender, SenderEvents, type Session, SessionEvents } from 'rhea-promise';
 import type { SendOutcome } from '../broker.ts';
+import { errorText } from '../errors.ts';
 import type { AmqpConnection } from './connection.ts';
 import { conditionOf } from './errors.ts';
 import { classifyRefusal } from './refusal.ts';
 
 /** Message format of a transfer that holds several messages, each in a data section. Source: Service Bus clients. */
-export const BATCH_FORMAT = 0x80013700;
+const BATCH_FORMAT = 0x80013700;
 const SINGLE_FORMAT = 0;
 
 /** An attached sender link. */
 export interface SenderLink {
-  readonly connection: AmqpConnection;
   /** Largest transfer in bytes, if the broker told. */
   readonly maxBytes: number | undefined;
   isOpen(): boolean;
@@ -34,11 +34,10 @@ export async function openSenderLink(connection: AmqpConnection, entity: string)
     sender = await session.createSender({ name, target: { address: entity }, abortSignal: connection.ended });
   } catch (error) {
     void session.close().catch(() => {});
-    throw connection.ended.aborted ? connection.ended.reason : error;
+    throw connection.blame(error);
   }
   const pending = followDeliveries(connection, session, sender, closed.signal);
   return {
-    connection,
     maxBytes:
       Number.isSafeInteger(sender.maxMessageSize) && sender.maxMessageSize > 0 ? sender.maxMessageSize : undefined,
     isOpen: () => !connection.ended.aborted && sender.isOpen(),
@@ -61,7 +60,14 @@ export async function openSenderLink(connection: AmqpConnection, entity: string)
     },
     transfer(bytes, isBatch, ms) {
       return new Promise((resolve) => {
-        const { id } = sender.send(bytes, { format: isBatch ? BATCH_FORMAT : SINGLE_FORMAT });
+        let id: number;
+        try {
+          id = sender.send(bytes, { format: isBatch ? BATCH_FORMAT : SINGLE_FORMAT }).id;
+        } catch (error) {
+          // Thrown when the session holds as many unanswered transfers as it can, before anything is written.
+          resolve({ kind: 'refused-busy', code: 'session-full', description: errorText(error) });
+          return;
+        }
         const timer = setTimeout(() => settle({ kind: 'unknown', description: `no answer within ${ms} ms` }), ms);
         const settle = (outcome: SendOutcome) => {
           clearTimeout(timer);

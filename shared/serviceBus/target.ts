@@ -29,12 +29,15 @@ export async function openReplayTarget(namespace: Namespace, entity: string): Pr
         return { kind: 'refused-message', code: TOO_LARGE, description: `${bytes} bytes, the limit is ${maxBytes}` };
       }
       try {
-        if (!link.isOpen()) link = await attach(namespace, entity);
+        if (!link.isOpen()) {
+          link.close();
+          link = await attach(namespace, entity);
+        }
       } catch (error) {
         return notAttached(error);
       }
       const outcome = await transfer(namespace, link, messages, timeoutMs).catch(notAttached);
-      // An answer that comes late must not be taken for another transfer's, so the link ends here.
+      // Whatever made this link fall silent may still hold; the next send gets another one.
       if (outcome.kind === 'unknown') link.close();
       return outcome;
     },

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import { parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
-import { checked, descendingKey, time } from './rows.ts';
+import { descendingKey, readable, time } from './rows.ts';
 import { MAX_STEPS, odata, Table } from './table.ts';
 
 /** What is audited. */
@@ -93,13 +93,16 @@ export class AuditStore {
     await this.close(await this.open(entry), outcome, entry.at);
   }
 
-  /** Entries newest first, from `before` back at most `months` months; of one source or plan if given. */
+  /**
+   * Entries newest first, from `before` back at most `months` months; of one source or plan if given. In place of an entry
+   * that cannot be read stands `undefined`: it hides none of the others, and is not hidden itself.
+   */
   async *list(options: {
     before: number;
     months: number;
     source?: SourceKey;
     planId?: PlanId;
-  }): AsyncGenerator<AuditEntry> {
+  }): AsyncGenerator<AuditEntry | undefined> {
     const day = new Date(options.before);
     for (let back = 0; back < options.months; back++) {
       const partition = month(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - back, 1));
@@ -107,7 +110,7 @@ export class AuditStore {
       if (options.source !== undefined) parts.push(odata`source eq ${options.source}`);
       if (options.planId !== undefined) parts.push(odata`planId eq ${options.planId}`);
       for await (const row of this.#table.query(parts.join(' and '), { pageSize: 200 })) {
-        yield checked(entrySchema, row, 'audit');
+        yield readable(entrySchema, row);
       }
     }
   }

@@ -148,6 +148,11 @@ export class LetterStore {
     return keys.length;
   }
 
+  /** Whether nothing at all is recorded of a source, neither open nor closed. */
+  async isEmpty(source: SourceKey): Promise<boolean> {
+    return !(await this.#table.hasAny(odata`PartitionKey eq ${source}`));
+  }
+
   /** Counts and ages of a source's open letters, for a snapshot. */
   async tally(source: SourceKey): Promise<Tally> {
     const byCategory: Record<string, number> = {};

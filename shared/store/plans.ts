@@ -158,7 +158,7 @@ const headSchema = z.object({
   action: z.enum(ACTIONS),
   target: z.string(),
   choices: json(choicesSchema),
-  selection: z.string(),
+  selection: z.string().refine(isJson, 'is not JSON'),
   findings: json(z.array(findingSchema)),
   state: z.enum(PLAN_STATES),
   stateReason: z.string(),
@@ -180,6 +180,10 @@ const headSchema = z.object({
   startedBy: z.string(),
   finishedAt: time.optional(),
 });
+
+function isJson(text: string): boolean {
+  return json(z.unknown()).safeParse(text).success;
+}
 
 function headRow(head: PlanHead, writeId: string): RowWrite {
   const { id, choices, findings, counts, cursor, createdAt, expiresAt, startedAt, finishedAt, ...plain } = head;

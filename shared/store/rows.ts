@@ -56,6 +56,12 @@ export function json<Schema extends z.ZodType>(schema: Schema) {
     .pipe(schema);
 }
 
+/** A row that fits its schema, or `undefined`: one bad row must not keep a whole list from being shown. */
+export function readable<Schema extends z.ZodType>(schema: Schema, row: StoredRow): z.infer<Schema> | undefined {
+  const result = schema.safeParse(row);
+  return result.success ? result.data : undefined;
+}
+
 /** Checks a row against its schema. Throws `DLO_RECORD_UNREADABLE`, naming table, key and columns, never the values. */
 export function checked<Schema extends z.ZodType>(schema: Schema, row: StoredRow, table: string): z.infer<Schema> {
   const result = schema.safeParse(row);

@@ -44,6 +44,10 @@ export class SnapshotStore {
     return undefined;
   }
 
+  async isEmpty(source: SourceKey): Promise<boolean> {
+    return !(await this.#table.hasAny(odata`PartitionKey eq ${source}`));
+  }
+
   /** Removes snapshots older than `before`, at most `max`. */
   async forget(source: SourceKey, before: number, max: number): Promise<number> {
     const keys: string[] = [];

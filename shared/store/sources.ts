@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
-import { checked, descendingKey, time } from './rows.ts';
+import { checked, descendingKey, readable, time } from './rows.ts';
 import { odata, StoreConflict, type StoredRow, Table } from './table.ts';
 
 /** Who may change letters of a source: a run by its plan, or the retention cleanup. */
@@ -80,10 +80,17 @@ export class SourceStore {
     return row && read(row);
   }
 
-  /** Every source that was ever managed and is not empty yet. */
-  async all(): Promise<SourceRow[]> {
+  /**
+   * Every source that was ever managed and is not empty yet. Rows that cannot be read are passed over, so that the others
+   * have their turn; `onUnreadable` is told their keys.
+   */
+  async all(onUnreadable: (key: string) => void = () => {}): Promise<SourceRow[]> {
     const rows: SourceRow[] = [];
-    for await (const row of this.#table.query(odata`RowKey eq ${SOURCE}`)) rows.push(read(row));
+    for await (const row of this.#table.query(odata`RowKey eq ${SOURCE}`)) {
+      const source = readable(rowSchema, row);
+      if (source === undefined) onUnreadable(row.partitionKey);
+      else rows.push(source);
+    }
     return rows;
   }
 
@@ -193,6 +200,11 @@ export class SourceStore {
   /** Takes a plan out of the index. */
   async unindexPlan(source: SourceKey, planId: PlanId): Promise<void> {
     await this.#table.remove(source, planKey(planId));
+  }
+
+  /** Whether a source has plans. */
+  async hasPlans(source: SourceKey): Promise<boolean> {
+    return this.#table.hasAny(odata`PartitionKey eq ${source} and RowKey ge 'plan:' and RowKey lt 'plan;'`);
   }
 
   /** Ids of a source's plans, newest first. */

@@ -115,6 +115,12 @@ export class Table {
     } while (continuation !== undefined);
   }
 
+  /** Whether any row matches. */
+  async hasAny(filter: string): Promise<boolean> {
+    for await (const _row of this.query(filter, { select: ['PartitionKey', 'RowKey'], pageSize: 1 })) return true;
+    return false;
+  }
+
   /** One page. A page may be empty and still have a continuation (Azure Tables). */
   async page(
     filter: string,

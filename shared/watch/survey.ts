@@ -1,4 +1,4 @@
-import type { DeadLetterQueue } from '../broker.ts';
+import type { DeadLetterQueue, Sighting } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -33,14 +33,17 @@ export async function survey(office: Office, source: Source, queue: DeadLetterQu
     if (page.length === 0) break;
     present += page.length;
     const unrecorded = new Set<SequenceNumber>();
-    for (const { sequenceNumber } of page) {
+    for (const sighting of page) {
+      const { sequenceNumber } = sighting;
       // Records that the scan has passed. Partitioned entities are not scanned in order: then this only means more peeks.
       while (record !== undefined && compareSequenceNumbers(record.letter.sequenceNumber, sequenceNumber) < 0) {
         doubtful.push(record);
         record = await nextRecord(records);
       }
-      if (record?.letter.sequenceNumber === sequenceNumber) record = await nextRecord(records);
-      else unrecorded.add(sequenceNumber);
+      const known = record?.letter.sequenceNumber === sequenceNumber ? record.letter : undefined;
+      if (known !== undefined) record = await nextRecord(records);
+      // Entities are recreated and numbering restarts: a known number does not make it a known message.
+      if (known === undefined || !isSighted(known, sighting)) unrecorded.add(sequenceNumber);
     }
     recorded += unrecorded.size;
     await readAndRecord(office, source, queue, unrecorded);
@@ -54,6 +57,10 @@ export async function survey(office: Office, source: Source, queue: DeadLetterQu
 async function nextRecord(records: AsyncIterator<LetterRecord>): Promise<LetterRecord | undefined> {
   const next = await records.next();
   return next.done ? undefined : next.value;
+}
+
+function isSighted(letter: Letter, { messageId, enqueuedAt }: Sighting): boolean {
+  return letter.messageId === messageId && letter.enqueuedAt === enqueuedAt;
 }
 
 function after(numbers: readonly SequenceNumber[]): SequenceNumber {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { ServiceBusClient } from '@azure/service-bus';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { DeadLetterQueue, ResendChange } from '../../shared/broker.ts';
 import { type PlanId, type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
@@ -153,12 +153,18 @@ describe('looking', () => {
     expect(await queue.peekOne(behind(second))).toBeUndefined();
   });
 
-  it('scans numbers and states', async () => {
+  it('scans numbers, states and what tells a known message, without bodies', async () => {
     const numbers = await bench.deadLetter(ids(3).map(small));
     await holdAll(queue, 2);
     const states = ['held', 'held', 'active'];
+    const enqueuedAt = bench.broker.messages('orders/$DeadLetterQueue').map((held) => held.enqueuedAt);
     expect(await queue.scan(START, 10)).toEqual(
-      numbers.map((sequenceNumber, i) => ({ sequenceNumber, state: states[i] })),
+      numbers.map((sequenceNumber, i) => ({
+        sequenceNumber,
+        state: states[i],
+        messageId: `id-${i}`,
+        enqueuedAt: enqueuedAt[i],
+      })),
     );
     expect(await queue.scan(behind(numbers.at(-1) ?? START), 10)).toEqual([]);
   });
@@ -460,6 +466,23 @@ describe('the connection', () => {
     expect(proxy.opened()).toBe(1);
     await office.close();
     await expect.poll(proxy.open).toBe(0);
+    proxy.close();
+  });
+
+  it('puts a new token to the broker before the old one ends', async () => {
+    await bench.deadLetter(ids(2).map(small));
+    const proxy = await counted();
+    const office = createServiceBus({ settings: proxy.settings, clock: Date.now, log: () => {} });
+    const other = await office.open(bench.orders);
+    expect(await other.receive(1, 5_000)).toHaveLength(1);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 3_600_000 });
+    try {
+      expect(await other.receive(1, 5_000)).toHaveLength(1);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(proxy.opened()).toBe(1);
+    await office.close();
     proxy.close();
   });
 
