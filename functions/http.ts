@@ -1,5 +1,5 @@
 import { app, type HttpResponseInit } from '@azure/functions';
-import { type Answer, problem } from '../shared/http/problem.ts';
+import { type Answer, problem, problemSchema } from '../shared/http/problem.ts';
 import { answer, type Route } from '../shared/http/route.ts';
 import type { Office } from '../shared/office.ts';
 
@@ -20,8 +20,10 @@ export function registerUnhealthy(error: unknown, log: (line: string) => void): 
     route: 'health',
     authLevel: 'anonymous',
     handler: async (_request, context) => {
-      const told = problem(error, context.invocationId, log);
-      return respond({ ...told, status: 503, body: { ...(told.body as object), status: 'Unhealthy' } });
+      // In the form of every other health report: in problem details, `status` would have to be a number.
+      const { code, detail, action, requestId } = problemSchema.parse(problem(error, context.invocationId, log).body);
+      const body = { status: 'Unhealthy', problems: [detail], code, action, requestId };
+      return respond({ status: 503, body });
     },
   });
 }

@@ -30,6 +30,8 @@ export interface StorageAccount {
 }
 
 export interface Azurite {
+  /** Its working folder. Removed with it, even when this process is killed. */
+  folder: string;
   accounts: StorageAccount[];
   /** The connection string of an account; of the first one by default. Throws when there is no such account. */
   connectionString(account?: string): string;
@@ -82,6 +84,7 @@ export async function startAzurite(options: AzuriteOptions = {}): Promise<Azurit
   const accounts = secrets.map(({ name, key }) => ({ name, key, connectionString: connect(endpoints, name, key) }));
   const free = accounts.values();
   return {
+    folder: location,
     accounts,
     connectionString: (name = accounts[0]?.name ?? '') => {
       const found = accounts.find((account) => account.name === name);
@@ -110,13 +113,12 @@ function spawnAzurite(
   accounts: { name: string; key: string }[],
   options: AzuriteOptions,
 ): ChildProcess {
-  // Node closes the channel to a child when its parent ends, by whatever cause; then the child tidies up and goes.
+  // Node closes the channel to a child when its parent ends, by whatever cause; then the child goes. It tidies up at any
+  // end of its own: writing to a parent that is gone can kill it before it hears of that.
   const exitWithParent = `
     import { rmSync } from 'node:fs';
-    process.on('disconnect', () => {
-      rmSync(${JSON.stringify(location)}, { recursive: true, force: true });
-      process.exit(0);
-    });`;
+    process.on('exit', () => rmSync(${JSON.stringify(location)}, { recursive: true, force: true }));
+    process.on('disconnect', () => process.exit(0));`;
   const script = createRequire(import.meta.url).resolve('azurite/dist/src/azurite.js');
   return spawn(
     process.execPath,

@@ -1,6 +1,5 @@
 /** The whole office on this machine: storage, broker and app on free ports. Nothing of it outlives `close`. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { AppProcess } from './appProcess.ts';
 import type { RightKeys } from './rights.ts';
@@ -50,20 +49,20 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
     signal.throwIfAborted();
 
     const { rights, host } = keysByRight();
-    const folder = await mkdtemp(join(tmpdir(), 'dead-letter-office-'));
-    const forget = () => rm(folder, { recursive: true, force: true });
-    undo.push(forget);
-    const keysFile = await write(folder, 'keys.json', host);
+    // In the storage's folder, because that goes even when this process is killed. A catalog holds no secrets, keys do.
+    const keysFile = await write(store.folder, 'keys.json', host);
+    const file =
+      catalog === undefined ? join(ROOT, 'catalog.json') : await write(store.folder, 'catalog.json', catalog);
     const settings = {
       AzureWebJobsStorage: store.connectionString(),
       ServiceBusConnection: bus.connectionString,
-      DLO_CATALOG: catalog === undefined ? join(ROOT, 'catalog.json') : await write(folder, 'catalog.json', catalog),
+      DLO_CATALOG: file,
       // A laptop's broker answers at once; waiting longer for letters that are not there would only cost time.
       DLO_COLLECT_WAIT_SECONDS: '0.3',
     };
     const app = await startApp({ settings, keysFile, log, signal });
     undo.push(() => app.stop());
-    await forget(); // both files have been read, and keys should not lie about
+    await rm(keysFile); // it has been read, and keys should not lie about
     const [url, adminUrl] = [`${app.url}/api`, `${app.url}/admin`];
     return { url, adminUrl, rights, masterKey: host.master, broker: bus.connectionString, ended: app.ended, close };
   } catch (error) {
@@ -80,10 +79,7 @@ async function storage(signal: AbortSignal) {
 }
 
 async function broker(log: (line: string) => void) {
-  const [{ parseConfig, startBroker }, { readFile }] = await Promise.all([
-    import('./broker/index.ts'),
-    import('node:fs/promises'),
-  ]);
+  const { parseConfig, startBroker } = await import('./broker/index.ts');
   const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
   return startBroker({ config, log: (line) => log(`broker: ${line}`) });
 }

@@ -137,9 +137,18 @@ export function errorText(error: unknown, max = 1000): string {
   let text = '';
   let current: unknown = error;
   for (let depth = 0; current !== undefined && depth < 5; depth++) {
-    const part = current instanceof Error ? current.message || current.name : String(current);
+    const part = current instanceof Error ? current.message || current.name : plainText(current);
     if (!text.includes(part)) text = text === '' ? part : `${text}: ${part}`;
     current = current instanceof Error ? current.cause : undefined;
   }
   return text.slice(0, max);
+}
+
+/** Anything can be thrown, also what cannot be turned into text. */
+function plainText(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return typeof value;
+  }
 }

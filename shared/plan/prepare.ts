@@ -4,7 +4,6 @@ import { isOfficeError, OfficeError } from '../errors.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import {
@@ -167,14 +166,15 @@ async function layOut(
     }
     if (!matches(record, selection)) continue;
     const { letter } = record;
-    if (isFull(batch, source, record)) {
+    const { action, choices } = journal.head;
+    const maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
+    if (isFull(batch, source, letter.bytes, maybeDuplicate)) {
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const { action, choices } = journal.head;
     const reason = plannedRefusal(source, action, choices, record, office.clock());
     if (reason === undefined) {
-      batch.maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
+      batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
       batch.bytes += letter.bytes + OVERHEAD;
       if (action === 'replay') {
@@ -207,10 +207,9 @@ function newBatch(): Batch {
   return { letters: [], exceptions: [], notes: [], bytes: 0, maybeDuplicate: false };
 }
 
-function isFull(batch: Batch, source: Source, { letter, maybeSentBy }: LetterRecord): boolean {
-  const { bytes } = letter;
+function isFull(batch: Batch, source: Source, bytes: number, maybeDuplicate: boolean): boolean {
   // The mark belongs to a chunk as a whole.
-  if (batch.letters.length > 0 && batch.maybeDuplicate !== (maybeSentBy !== undefined)) return true;
+  if (batch.letters.length > 0 && batch.maybeDuplicate !== maybeDuplicate) return true;
   return (
     batch.letters.length >= MAX_CHUNK ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||

@@ -1,7 +1,7 @@
 /** Forgetting: records of letters that have left, closed plans, old audit, and sources that are no more. */
 import { reviveSource, type Source } from '../catalog.ts';
-import { errorText } from '../errors.ts';
-import { planCreatedAt, type SourceKey } from '../letter.ts';
+import { errorText, isOfficeError } from '../errors.ts';
+import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { expireIfOld, isClosed } from '../plan/control.ts';
 
@@ -53,11 +53,21 @@ async function isForgotten({ store }: Office, source: SourceKey): Promise<boolea
   return (await store.letters.isEmpty(source)) && store.snapshots.isEmpty(source);
 }
 
+/** A plan whose row cannot be read does not keep those behind it from being forgotten, nor is it kept for ever itself. */
+async function isUnderWay(office: Office, id: PlanId): Promise<boolean> {
+  try {
+    const found = await office.store.plans.head(id);
+    return found !== undefined && !isClosed((await expireIfOld(office, found)).head);
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_RECORD_UNREADABLE')) return false;
+    throw error;
+  }
+}
+
 async function forgetPlans(office: Office, source: SourceKey, before: number): Promise<void> {
   for await (const id of office.store.sources.plans(source)) {
     if (planCreatedAt(id) >= before) continue;
-    const found = await office.store.plans.head(id);
-    if (found !== undefined && !isClosed((await expireIfOld(office, found)).head)) continue;
+    if (await isUnderWay(office, id)) continue;
     await office.store.plans.remove(id);
     await office.store.sources.unindexPlan(source, id);
   }

@@ -416,7 +416,9 @@ describe('rows that other hands wrote', () => {
     await spoil('plans', bad.id, 'head', { choices: '{' });
     const orphan = await orphanRun('rows-d');
     await office.process.run('watch');
-    expect((await office.finished(orphan.id)).counts).toMatchObject({ done: 1 });
+    const finished = async () => ((await office.getPlan(orphan.id)).state === 'finished' ? true : undefined);
+    await until(finished, 'the watchdog to go on with the other run', 5000);
+    expect((await office.getPlan(orphan.id)).counts).toMatchObject({ done: 1 });
   });
 
   test('do not keep `stop` from other runs', async () => {
@@ -426,6 +428,19 @@ describe('rows that other hands wrote', () => {
     const answer = await office.call('replay', 'POST', 'stop', {});
     expect(answer.status, answer.text).toBe(200);
     expect(await office.getPlan(orphan.id)).toMatchObject({ state: 'paused' });
+  });
+
+  test('in a journal pause the run, say which row it is, and leave the source to others', async () => {
+    await die('rows-b', 2);
+    await office.held(2, 'rows-b');
+    const plan = await office.plan({}, 'rows-b');
+    await spoil('plans', plan.id, 'chunk:000001', { letters: '[["1"]]' });
+    const { pending } = plan.counts;
+    await office.post(`plans/${plan.id}/run`, { confirm: pending });
+    const paused = async () => ((await office.getPlan(plan.id)).state === 'paused' ? true : undefined);
+    await until(paused, 'the run to be paused', 5000);
+    expect((await office.getPlan(plan.id)).stateReason).toContain('chunk:000001');
+    expect((await office.run(await office.plan({}, 'rows-b'))).counts).toMatchObject({ done: pending });
   });
 
   async function rowsOf(name: string, partition: string): Promise<string[]> {
