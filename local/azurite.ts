@@ -113,11 +113,16 @@ function spawnAzurite(
   accounts: { name: string; key: string }[],
   options: AzuriteOptions,
 ): ChildProcess {
-  // Node closes the channel to a child when its parent ends, by whatever cause; then the child goes. It tidies up at any
-  // end of its own: writing to a parent that is gone can kill it before it hears of that.
+  // Node closes the channel to a child when its parent ends, by whatever cause; then the child goes, and tidies up as at any
+  // end of its own. Twice: what was under way in a thread while it starts can make the folder anew behind the first.
   const exitWithParent = `
     import { rmSync } from 'node:fs';
-    process.on('exit', () => rmSync(${JSON.stringify(location)}, { recursive: true, force: true }));
+    const forget = () => rmSync(${JSON.stringify(location)}, { recursive: true, force: true });
+    process.on('exit', () => {
+      forget();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+      forget();
+    });
     process.on('disconnect', () => process.exit(0));`;
   const script = createRequire(import.meta.url).resolve('azurite/dist/src/azurite.js');
   return spawn(

@@ -184,7 +184,7 @@ export interface Source extends Omit<SourceEntry, 'namespace' | 'queue' | 'topic
   readonly of: Entity;
   /** Path of the entity in its namespace: `orders`, or `events/Subscriptions/billing`. */
   readonly path: string;
-  /** The entry as it stands in the catalog, JSON: kept by the store for when the source leaves the catalog. */
+  /** What of its entry still matters once it has left the catalog, JSON: kept by the store for that day. */
   readonly declared: string;
 }
 
@@ -216,8 +216,8 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
     else namespaces.set(name, { label: name, host, ...entry });
   }
   if (problems.length > 0) throw invalid(problems);
-  const declared = (json as { sources: unknown[] }).sources;
-  const sources = parsed.data.sources.map((entry, i) => resolve(entry, namespaces, JSON.stringify(declared[i])));
+  const declared = (json as { sources: Record<string, unknown>[] }).sources;
+  const sources = parsed.data.sources.map((entry, i) => resolve(entry, namespaces, lasting(declared[i] ?? {})));
   const byKey = new Map<SourceKey, string>();
   for (const source of sources) {
     const twin = byKey.get(source.key);
@@ -241,6 +241,11 @@ export function readCatalog(file: string | URL, settings: Readonly<Record<string
     throw new OfficeError('DLO_CATALOG_INVALID', `catalog.json cannot be read: ${errorText(cause)}`, { cause });
   }
   return parseCatalog(json, settings);
+}
+
+/** Rules and schemas can be long and are of no use to a source that is only cleaned up. */
+function lasting({ rules: _rules, payloads: _payloads, mask: _mask, ...entry }: Record<string, unknown>): string {
+  return JSON.stringify(entry);
 }
 
 /** A source that has left the catalog, from its stored entry; `undefined` when its namespace has left too. */

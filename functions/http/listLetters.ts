@@ -18,7 +18,11 @@ export const listLetters = route({
     const page = await list(office, sourceNamed(office, params.source), selection, top, continuation);
     return {
       status: 200,
-      body: { letters: page.records.map(letterLine), continuation: page.continuation ?? null },
+      body: {
+        letters: page.records.map(letterLine),
+        unreadable: page.unreadable,
+        continuation: page.continuation ?? null,
+      },
     };
   },
 });

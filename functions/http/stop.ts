@@ -12,8 +12,8 @@ export const stop = route({
   params: none,
   query: none,
   body: none,
-  handle: async (office, { operator }) => ({
-    status: 200,
-    body: { plans: (await stopAll(office, operator)).map(planView) },
-  }),
+  handle: async (office, { operator }) => {
+    const { stopped, failed } = await stopAll(office, operator);
+    return { status: 200, body: { plans: stopped.map(planView), failed } };
+  },
 });

@@ -10,28 +10,31 @@ import type { LetterRecord } from '../store/letterRow.ts';
 const MAX_LOOKED_AT = 5000;
 const MAX_LIVES = 20;
 
-/** One page of open letters that fit, oldest number first, and where the next page begins. */
+/** One page of open letters that fit, lowest number first, how many rows could not be read, and where the next page begins. */
 export async function listLetters(
   office: Office,
   source: Source,
   selection: Selection,
   top: number,
   continuation: string | undefined,
-): Promise<{ records: LetterRecord[]; continuation: SequenceNumber | undefined }> {
+): Promise<{ records: LetterRecord[]; unreadable: number; continuation: SequenceNumber | undefined }> {
   const from = continuation === undefined ? undefined : parseSequenceNumber(continuation);
   if (continuation !== undefined && from === undefined) {
     throw new OfficeError('DLO_BAD_REQUEST', 'query.continuation: is not one that a list has returned');
   }
   const records: LetterRecord[] = [];
   let lookedAt = 0;
-  for await (const record of office.store.letters.open(source.key, { ...(from !== undefined && { from }) })) {
+  let unreadable = 0;
+  const onUnreadable = () => unreadable++;
+  const options = { onUnreadable, ...(from !== undefined && { from }) };
+  for await (const record of office.store.letters.open(source.key, options)) {
     if (records.length >= top || lookedAt >= MAX_LOOKED_AT) {
-      return { records, continuation: record.letter.sequenceNumber };
+      return { records, unreadable, continuation: record.letter.sequenceNumber };
     }
     lookedAt++;
     if (matches(record, selection)) records.push(record);
   }
-  return { records, continuation: undefined };
+  return { records, unreadable, continuation: undefined };
 }
 
 /** One record. Throws `DLO_LETTER_UNKNOWN`. */

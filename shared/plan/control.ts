@@ -29,7 +29,9 @@ export async function startPlan(
   const found = await expireIfOld(office, await loadPlan(office, id));
   const { head } = found;
   if (head.action !== request.action) {
-    throw new OfficeError('DLO_WRONG_ACTION', `plan ${id} is a ${head.action} plan`, { data: { action: head.action } });
+    throw new OfficeError('DLO_WRONG_ACTION', `plan ${id} is a ${head.action} plan`, {
+      data: { planAction: head.action },
+    });
   }
   if (head.state === 'expired') throw new OfficeError('DLO_PLAN_EXPIRED', `plan ${id} was made more than 24 hours ago`);
   if (head.state !== 'ready') throw wrongState(head, 'ready');
@@ -180,21 +182,27 @@ async function cancelIdle(office: Office, { head, etag }: VersionedHead, operato
   return cancelled;
 }
 
-/** Pauses every run. Returns the plans that were running. */
-export async function stopAll(office: Office, operator: string): Promise<PlanHead[]> {
+/** Pauses every run. Returns the plans that were running, and those that could not be asked. */
+export async function stopAll(
+  office: Office,
+  operator: string,
+): Promise<{ stopped: PlanHead[]; failed: { planId: PlanId; error: string }[] }> {
   const audit = await office.store.audit.open({ at: office.clock(), operator, operation: 'stop' });
   const stopped: PlanHead[] = [];
+  const failed: { planId: PlanId; error: string }[] = [];
   for (const { occupant } of await office.store.sources.all()) {
-    const id = occupant === undefined ? undefined : parsePlanId(occupant);
-    if (id === undefined) continue;
+    const planId = occupant === undefined ? undefined : parsePlanId(occupant);
+    if (planId === undefined) continue;
     try {
-      stopped.push(await pausePlan(office, id, operator));
+      stopped.push(await pausePlan(office, planId, operator));
     } catch (error) {
-      if (!isOfficeError(error, 'DLO_PLAN_STATE', 'DLO_PLAN_UNKNOWN')) throw error; // it ended by itself
+      if (isOfficeError(error, 'DLO_PLAN_STATE', 'DLO_PLAN_UNKNOWN')) continue; // it ended by itself
+      failed.push({ planId, error: errorText(error, 300) }); // and on: in an emergency every run that can be stopped is
     }
   }
-  await office.store.audit.close(audit, `${stopped.length} runs paused`, office.clock());
-  return stopped;
+  const outcome = `${stopped.length} runs asked to pause${failed.length > 0 ? `, ${failed.length} failed` : ''}`;
+  await office.store.audit.close(audit, outcome, office.clock());
+  return { stopped, failed };
 }
 
 /** What the queue asks for: goes on with a plan, whatever it needs next. Quiet when there is nothing to do. */
@@ -222,8 +230,12 @@ export async function watchRuns(office: Office): Promise<void> {
   for (const { key, occupant, leaseUntil } of await office.store.sources.all()) {
     const id = occupant === undefined ? undefined : parsePlanId(occupant);
     if (id === undefined || leaseUntil > office.clock()) continue;
-    if ((await office.store.plans.head(id)) === undefined) await office.store.sources.vacate(key, id, office.clock());
-    else await office.store.runs.enqueue(id, 0);
+    try {
+      if ((await office.store.plans.head(id)) === undefined) await office.store.sources.vacate(key, id, office.clock());
+      else await office.store.runs.enqueue(id, 0);
+    } catch (error) {
+      office.log(`watch ${id}: failed, tried again next time: ${errorText(error)}`);
+    }
   }
 }
 

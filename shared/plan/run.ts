@@ -41,6 +41,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     throw error;
   }
   let over = false;
+  let journal: Journal | undefined;
   try {
     // Read after the lease was taken: what the last holder wrote is seen, and what it still tries to write is refused.
     const current = await loadPlan(office, id);
@@ -51,12 +52,18 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     const taken = { ...current.head, runner: lease.token };
     const writeId = newWriteId(office);
     const etag = await office.store.plans.commit(taken, current.etag, writeId);
-    const journal = new Journal(office, { head: taken, etag, writeId });
+    journal = new Journal(office, { head: taken, etag, writeId });
     const end = await new Slice(office, journal, lease, deadline).run();
     over = end.kind === 'over';
     return end;
   } catch (error) {
     if (error instanceof TakenOver) return { kind: 'held' };
+    if (journal !== undefined && isOfficeError(error, 'DLO_RECORD_UNREADABLE')) {
+      // Trying again would find the same row: somebody has to look at it.
+      const end = await endRun(office, journal, 'paused', error.message);
+      over = true;
+      return end;
+    }
     office.log(`run ${id}: interrupted, the journal goes on from here: ${errorText(error)}`);
     return { kind: 'later', delayMs: office.retryMs };
   } finally {
@@ -98,7 +105,7 @@ class Slice {
       return await this.#chunks(work);
     } catch (error) {
       // What was sent before has been completed: a chunk in that state comes first and needs no target.
-      if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#end('paused', error.message);
+      if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#finish('paused', error.message);
       throw error;
     } finally {
       await target?.close();
@@ -121,7 +128,7 @@ class Slice {
     const { request } = this.#journal.head;
     // What was sent is completed first, whatever was asked for: that letter must not be sent again by anyone.
     if (request !== 'none' && chunk?.state !== 'sent') return this.#obey(request, chunk);
-    return chunk === undefined ? this.#end('finished', '') : undefined;
+    return chunk === undefined ? this.#finish('finished', '') : undefined;
   }
 
   /**
@@ -140,7 +147,7 @@ class Slice {
       this.#behind = chunk.key;
       return undefined;
     }
-    if (result.kind === 'refused') return this.#end('paused', result.why);
+    if (result.kind === 'refused') return this.#finish('paused', result.why);
     this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
     const head = await this.#journal.refresh();
     if (head.request !== 'none') return { kind: 'later', delayMs: 1000 };
@@ -150,9 +157,9 @@ class Slice {
 
   /** Carries out what an operator asked for. Letters not sent yet stay where they are. */
   async #obey(request: 'pause' | 'cancel', chunk: Chunk | undefined): Promise<SliceEnd> {
-    if (request === 'pause') return this.#end('paused', 'paused by an operator');
+    if (request === 'pause') return this.#finish('paused', 'paused by an operator');
     const maybe = await markUnclear(this.#office, this.#journal.head, chunk);
-    return this.#end('cancelled', 'cancelled by an operator', (head) => ({
+    return this.#finish('cancelled', 'cancelled by an operator', (head) => ({
       ...head,
       counts: {
         ...head.counts,
@@ -163,32 +170,8 @@ class Slice {
     }));
   }
 
-  async #end(
-    state: PlanState,
-    reason: string,
-    change: (head: PlanHead) => PlanHead = (head) => head,
-  ): Promise<SliceEnd> {
-    const over = state !== 'paused';
-    await this.#journal.commit((head) => ({
-      ...change(head),
-      state,
-      stateReason: reason,
-      request: 'none',
-      runner: '',
-      ...(over && { finishedAt: this.#office.clock() }),
-    }));
-    const { counts, id, source, sourceName, startedBy } = this.#journal.head;
-    await this.#office.store.audit.note(
-      {
-        at: this.#office.clock(),
-        operator: startedBy,
-        operation: over ? 'plan.finish' : 'plan.pause',
-        source: { key: source, name: sourceName },
-        planId: id,
-      },
-      `${state}${reason && ` (${reason})`}: ${countsText(counts)}`,
-    );
-    return { kind: 'over' };
+  #finish(state: PlanState, reason: string, change?: (head: PlanHead) => PlanHead): Promise<SliceEnd> {
+    return endRun(this.#office, this.#journal, state, reason, change);
   }
 
   async #keepLease(): Promise<void> {
@@ -201,6 +184,37 @@ class Slice {
     if (this.#office.clock() < this.#lease.until) return;
     throw new OfficeError('DLO_SOURCE_BUSY', 'the lease on the source ended before the act');
   }
+}
+
+/** Writes the end of a run, or its pause, and audits it. */
+async function endRun(
+  office: Office,
+  journal: Journal,
+  state: PlanState,
+  reason: string,
+  change: (head: PlanHead) => PlanHead = (head) => head,
+): Promise<SliceEnd> {
+  const over = state !== 'paused';
+  await journal.commit((head) => ({
+    ...change(head),
+    state,
+    stateReason: reason,
+    request: 'none',
+    runner: '',
+    ...(over && { finishedAt: office.clock() }),
+  }));
+  const { counts, id, source, sourceName, startedBy } = journal.head;
+  await office.store.audit.note(
+    {
+      at: office.clock(),
+      operator: startedBy,
+      operation: over ? 'plan.finish' : 'plan.pause',
+      source: { key: source, name: sourceName },
+      planId: id,
+    },
+    `${state}${reason && ` (${reason})`}: ${countsText(counts)}`,
+  );
+  return { kind: 'over' };
 }
 
 /** Counts in words, for audit and logs. */

@@ -11,6 +11,8 @@ import { expiryCutoff } from './policy.ts';
 
 /** Most letters that one run removes from one source; the next run goes on. */
 const MAX_PER_RUN = 1000;
+/** Most letters that one run tries: those that cannot be removed must not keep the others from their turn. */
+const MAX_TRIED = 10_000;
 const CHUNK = 100;
 
 /** What a cleanup did to one source. */
@@ -55,7 +57,7 @@ export async function expireSource(office: Office, source: Source): Promise<Expi
   const due: LetterRecord[] = [];
   for await (const record of office.store.letters.open(source.key, { seenUntil: cutoff, pageSize: CHUNK })) {
     due.push(record);
-    if (due.length >= MAX_PER_RUN) break;
+    if (due.length >= MAX_TRIED) break;
   }
   if (due.length === 0) return { removed: 0, left: 0 };
   const lease = await office.store.sources.acquire(source.key, 'expire', office.clock(), office.leaseMs);
@@ -102,7 +104,7 @@ async function removeHeld(
   const active: LetterRecord[] = [];
   let removed = 0;
   let left = 0;
-  for (let i = 0; i < due.length; i += CHUNK) {
+  for (let i = 0; i < due.length && removed < MAX_PER_RUN; i += CHUNK) {
     const { office, source, queue } = cleanup;
     await keepLease(cleanup);
     const part = byNumber(due.slice(i, i + CHUNK));

@@ -8,6 +8,8 @@ import { expireIfOld, isClosed } from '../plan/control.ts';
 const DAY = 86_400_000;
 /** Most rows that one run removes of one kind; the next run goes on. */
 const MAX_ROWS = 5000;
+/** How many months back old audit is looked for; an office may have been off for a while. */
+const AUDIT_MONTHS = 14;
 
 /**
  * Sources with a retention to keep: those of the catalog, and those that left it while letters were still there. Personal
@@ -44,7 +46,7 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
       office.log(`forget ${source.name}: failed: ${errorText(error)}`);
     }
   }
-  await office.store.audit.forget(now - office.catalog.keepAuditFor, 3);
+  await office.store.audit.forget(now - office.catalog.keepAuditFor, AUDIT_MONTHS);
 }
 
 /** Whether nothing is kept of a source any more. Its own row is the last to go: by it the others are found. */

@@ -77,15 +77,16 @@ export class LetterStore {
 
   /**
    * Open letters of a source in ascending order, from number `from` (inclusive). Rows that cannot be read are passed
-   * over here (they keep no letter from being listed); `get` tells what is wrong with one.
+   * over (they keep no letter from being listed) and `onUnreadable` is told; `get` says what is wrong with one.
    */
   async *open(
     source: SourceKey,
-    options: { from?: SequenceNumber; seenUntil?: number; pageSize?: number } = {},
+    options: { from?: SequenceNumber; seenUntil?: number; pageSize?: number; onUnreadable?: () => void } = {},
   ): AsyncGenerator<LetterRecord> {
     for await (const row of this.#table.query(openFilter(source, options), { pageSize: options.pageSize ?? 500 })) {
       const record = readable(row);
       if (record) yield record;
+      else options.onUnreadable?.();
     }
   }
 

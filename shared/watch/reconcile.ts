@@ -1,6 +1,7 @@
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import type { Office } from '../office.ts';
+import { sourcesToClean } from '../retention/forget.ts';
 import { takeSnapshot } from './collect.ts';
 import { type Survey, survey } from './survey.ts';
 
@@ -16,9 +17,9 @@ export async function reconcile(office: Office, source: Source): Promise<Survey>
   }
 }
 
-/** Reconciles every source; one that fails does not keep the next from its turn. */
+/** Reconciles every source, also those that left the catalog while letters were still there; one that fails does not keep the next from its turn. */
 export async function reconcileAll(office: Office): Promise<void> {
-  for (const source of office.catalog.sources) {
+  for (const source of await sourcesToClean(office)) {
     try {
       const { present, recorded, gone } = await reconcile(office, source);
       office.log(`reconcile ${source.name}: ${present} there, ${recorded} newly recorded, ${gone} gone`);
