@@ -64,11 +64,19 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
     undo.push(() => app.stop());
     await rm(keysFile); // it has been read, and keys should not lie about
     const [url, adminUrl] = [`${app.url}/api`, `${app.url}/admin`];
+    await assertWorking(url);
     return { url, adminUrl, rights, masterKey: host.master, broker: bus.connectionString, ended: app.ended, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** An app that cannot work serves all the same, to be able to say so. */
+async function assertWorking(url: string): Promise<void> {
+  const answer = await fetch(`${url}/health`);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`the office cannot open: ${answer.status} ${text}`);
 }
 
 // Loaded when they are wanted, so that storage, which is slowest, starts before the broker's code is read.

@@ -1,19 +1,9 @@
 import type { LocalOffice } from '../office.ts';
 
-/** What is told when the office stays open: its address, its keys, and four calls that work as they stand. */
-export function farewell({ url, rights, masterKey }: LocalOffice): string[] {
-  const keys = {
-    read: rights.read,
-    body: rights.body,
-    replay: rights.replay,
-    discard: rights.discard,
-    master: masterKey,
-  };
-  const call = (key: string, rest: string[]) => [
-    `curl -H 'x-functions-key: ${key}' \\`,
-    ...rest.map((line, i) => `  ${line}${i < rest.length - 1 ? ' \\' : ''}`),
-    '',
-  ];
+/** What is told when the office stays open: its address, its keys, and four calls that work as they stand in a shell. */
+export function farewell({ url, rights, masterKey, broker }: LocalOffice): string[] {
+  const { read, body, replay, discard } = rights;
+  const keys = { read, body, replay, discard, master: masterKey };
   const plan = JSON.stringify({ selection: { category: ['consumer-fault'] }, choices: { includeFixFirst: true } });
   return [
     '',
@@ -22,12 +12,26 @@ export function farewell({ url, rights, masterKey }: LocalOffice): string[] {
     'Keys by right, of this run only:',
     ...Object.entries(keys).map(([right, key]) => `  ${right.padEnd(8)} ${key}`),
     '',
-    'Four calls to try: the sources, the letters of one, a dry run for what crashed its consumer,',
-    'and who did what.',
+    'Its broker, for a consumer of your own or `npm run drain` in another terminal:',
+    ...exportLines('ServiceBusConnection', broker),
     '',
-    ...call(rights.read, [`'${url}/sources'`]),
-    ...call(rights.read, [`'${url}/sources/billing-order-placed/letters'`]),
-    ...call(rights.replay, [`-H 'x-operator: me' -d '${plan}'`, `'${url}/sources/billing-order-placed/plans'`]),
-    ...call(rights.read, [`'${url}/audit?top=5'`]),
+    'Four calls to try: the sources, the letters of one, a dry run for what crashed its consumer, and',
+    'who did what.',
+    '',
+    ...curl(read, [`'${url}/sources'`]),
+    ...curl(read, [`'${url}/sources/billing-order-placed/letters'`]),
+    ...curl(replay, [`-H 'x-operator: me' -d '${plan}'`, `'${url}/sources/billing-order-placed/plans'`]),
+    ...curl(read, [`'${url}/audit?top=5'`]),
   ];
+}
+
+/** A call over several lines, so that none is wider than a page. */
+function curl(key: string, rest: readonly string[]): string[] {
+  return [[`curl -H 'x-functions-key: ${key}'`, ...rest.map((line) => `  ${line}`)].join(' \\\n'), ''];
+}
+
+/** A connection string as a shell variable, one part a line: strings that touch are one. */
+function exportLines(name: string, connectionString: string): string[] {
+  const parts = connectionString.split(';').filter((part) => part !== '');
+  return `export ${name}=${parts.map((part) => `'${part};'`).join('\\\n')}`.split('\n');
 }

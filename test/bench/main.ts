@@ -1,0 +1,55 @@
+/**
+ * `npm run bench -- <name> [--json]`: measures one thing and tells it beside its goal. A bench is a file `test/bench/<name>.ts`
+ * that exports `bench`, a function answering its rows; nothing else has to know of it.
+ */
+import { readdirSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { basename } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Row } from './row.ts';
+
+const OTHERS = ['main', 'row'];
+
+/** What the figures were measured on. */
+function machine() {
+  const memory = `${Math.round(totalmem() / 1_073_741_824)} GiB`;
+  return { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memory, node: process.version };
+}
+
+function names(): string[] {
+  const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.ts'));
+  return files.map((file) => basename(file, '.ts')).filter((name) => !OTHERS.includes(name));
+}
+
+function readArguments(): { name: string; json: boolean } | undefined {
+  try {
+    const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean' } } });
+    const [name, ...more] = positionals;
+    if (name === undefined || more.length > 0 || !names().includes(name)) return undefined;
+    return { name, json: values.json === true };
+  } catch {
+    return undefined;
+  }
+}
+
+function table(rows: readonly Row[]): string {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  const lines = rows.map(({ name, value, unit, goal, met }) => {
+    const judged = goal === null ? '' : `goal ${goal} ${unit}: ${met ? 'met' : 'NOT MET'}`;
+    return `${name.padEnd(width)}  ${`${value} ${unit}`.padEnd(16)}${judged}`.trimEnd();
+  });
+  return lines.join('\n');
+}
+
+const asked = readArguments();
+if (asked === undefined) {
+  console.error(`usage: npm run bench -- <name> [--json]\nnames: ${names().join(', ')}`);
+  process.exit(2);
+}
+const { bench } = (await import(`./${asked.name}.ts`)) as { bench: () => Promise<Row[]> };
+const rows = await bench();
+if (asked.json) console.log(JSON.stringify({ machine: machine(), rows }, null, 2));
+else {
+  const { cpu, cores, memory, node } = machine();
+  console.log(`${table(rows)}\non ${cpu}, ${cores} cores, ${memory}, Node ${node}`);
+}

@@ -1,0 +1,47 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Bundle, buildApp } from '../../build.ts';
+import { openTestOffice, type TestOffice } from '../harness/office.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+
+/** What is deployed: the bundle, with host.json and catalog.json beside its folder, and no node_modules. */
+let root: string;
+let bundle: Bundle;
+let office: TestOffice;
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'office-bundle-'));
+  for (const file of ['host.json', 'package.json', 'catalog.json']) cpSync(join(repository, file), join(root, file));
+  bundle = await buildApp(join(root, 'dist'));
+  office = await openTestOffice({ root, entry: 'dist/main.js' });
+});
+afterAll(async () => {
+  await office?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+test('the built file holds, plans and sends back as the sources do', async () => {
+  await office.deadLetters(2);
+  const plan = await office.plan({ selection: { reason: ['UnsupportedCurrency'] } });
+  expect(plan).toMatchObject({ state: 'ready', target: 'orders', counts: { planned: 2, pending: 2 }, findings: [] });
+  const finished = await office.run(plan);
+  expect(finished).toMatchObject({ state: 'finished', counts: { done: 2, maybeDuplicate: 0 } });
+  expect(office.broker.messages('orders')).toHaveLength(2);
+  expect(office.broker.messages('orders/$DeadLetterQueue')).toEqual([]);
+});
+
+test('the built file registers every function of the sources', () => {
+  const names = office.process.functions.map(({ name }) => name);
+  expect(names).toEqual(
+    expect.arrayContaining(['classify-orders', 'collect', 'expire', 'continue', 'watch', 'openapi']),
+  );
+});
+
+test('the identity library, slow to load, is in the built file and not evaluated when it loads', () => {
+  const declarations = readFileSync(bundle.file, 'utf8').match(/^.*\bManagedIdentityCredential = class.*$/gm);
+  expect(declarations).toHaveLength(1);
+  // Indented: inside the function that a dynamic import calls.
+  expect(declarations?.[0]).toMatch(/^\s/);
+});
