@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, buildApp } from '../../build.ts';
+import { expectArticle } from '../harness/article.ts';
+import { expectOfficeToBeExact } from '../harness/exact.ts';
 import { openTestOffice, type TestOffice } from '../harness/office.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -15,21 +17,19 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'office-bundle-'));
   for (const file of ['host.json', 'package.json', 'catalog.json']) cpSync(join(repository, file), join(root, file));
   bundle = await buildApp(join(root, 'dist'));
-  office = await openTestOffice({ root, entry: 'dist/main.js' });
+  office = await openTestOffice({ root, entry: 'dist/main.js', sources: [{ name: 'orders' }, { name: 'exact' }] });
 });
 afterAll(async () => {
   await office?.close();
   rmSync(root, { recursive: true, force: true });
 });
 
-test('the built file holds, plans and sends back as the sources do', async () => {
-  await office.deadLetters(2);
-  const plan = await office.plan({ selection: { reason: ['UnsupportedCurrency'] } });
-  expect(plan).toMatchObject({ state: 'ready', target: 'orders', counts: { planned: 2, pending: 2 }, findings: [] });
-  const finished = await office.run(plan);
-  expect(finished).toMatchObject({ state: 'finished', counts: { done: 2, maybeDuplicate: 0 } });
-  expect(office.broker.messages('orders')).toHaveLength(2);
-  expect(office.broker.messages('orders/$DeadLetterQueue')).toEqual([]);
+test('the built file tells the story as the sources do', async () => {
+  await expectArticle(office);
+});
+
+test('what the built file sends back is what died, for every type and every body shape', async () => {
+  await expectOfficeToBeExact(office, 'exact');
 });
 
 test('the built file registers every function of the sources', () => {
