@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { EntitySettings } from './entity.ts';
+import { type RuleConfig, ruleSchema } from './rules/config.ts';
 
 /** A queue or subscription and how it behaves. */
 export interface EntityConfig {
@@ -11,11 +12,16 @@ export interface EntityConfig {
   readonly settings: EntitySettings;
 }
 
+/** A subscription; without `rules` it has the default one, which lets everything in. */
+export interface SubscriptionConfig extends EntityConfig {
+  readonly rules?: readonly RuleConfig[];
+}
+
 /** A topic. `defaultTimeToLive` in milliseconds. */
 export interface TopicConfig {
   readonly name: string;
   readonly defaultTimeToLive: number;
-  readonly subscriptions: readonly EntityConfig[];
+  readonly subscriptions: readonly SubscriptionConfig[];
 }
 
 /** A validated configuration. */
@@ -81,7 +87,7 @@ const entityProperties = z.strictObject({
 });
 const topicProperties = z.strictObject(SHARED);
 const queue = z.object({ Name: name, Properties: entityProperties.prefault({}) });
-const subscription = queue.extend({ Rules: z.array(z.unknown()).nullish() });
+const subscription = queue.extend({ Rules: z.array(ruleSchema).nullish() });
 const topic = z.object({
   Name: name,
   Properties: topicProperties.prefault({}),
@@ -129,7 +135,7 @@ export function parseConfig(json: unknown): EmulatorConfig {
     Subscriptions.forEach((entry, index) => {
       const entryPath = `${path}.Subscriptions[${index}]`;
       unsupported.push(...missingFeatures(entry.Properties, entryPath));
-      if (entry.Rules?.length) unsupported.push(`${entryPath}.Rules: rules are not supported yet`);
+      refuseDuplicates((entry.Rules ?? []).map((rule, i) => [rule.name, `${entryPath}.Rules[${i}].Name`] as const));
     });
   });
   refuseDuplicates([
@@ -157,7 +163,10 @@ export function parseConfig(json: unknown): EmulatorConfig {
     topics: topics.map((entry) => ({
       name: entry.Name,
       defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
-      subscriptions: entry.Subscriptions.map(settings),
+      subscriptions: entry.Subscriptions.map((sub) => ({
+        ...settings(sub),
+        ...(sub.Rules?.length ? { rules: sub.Rules } : {}),
+      })),
     })),
     unsupported,
   };

@@ -42,3 +42,19 @@ export function encodeAnswer(correlationId: Buffer, properties: Record<string, B
     encodeSection(SECTION.value, body),
   ]);
 }
+
+/** An encoded double. */
+export function encodeDouble(value: number): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUInt8(0x82, 0);
+  bytes.writeDoubleBE(value, 1);
+  return bytes;
+}
+
+/** An encoded ulong. */
+export function encodeUlong(value: bigint): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUInt8(0x80, 0);
+  bytes.writeBigUInt64BE(value, 1);
+  return bytes;
+}

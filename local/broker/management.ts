@@ -10,6 +10,8 @@ import { BrokerError } from './errors.ts';
 import { propertiesOf } from './outcome.ts';
 import { deadLetterProperties } from './reasons.ts';
 import { Arguments, malformed, type Request } from './request.ts';
+import { manageRules, RULE_OPERATIONS } from './rules/operations.ts';
+import type { RuleSet } from './rules/rule-set.ts';
 
 /** A successful answer; `body` is an encoded value. */
 export interface Answer {
@@ -27,8 +29,13 @@ const OPERATIONS: Record<string, (entity: Entity, args: Arguments) => Answer> = 
   'com.microsoft:update-disposition': updateDisposition,
 };
 
-/** Carries out a request. Throws {@link BrokerError}: 501 for an unknown operation, 400 for bad arguments. */
-export function manage(entity: Entity, request: Request): Answer {
+/**
+ * Carries out a request at `now`, milliseconds since 1970. `rules` are those of a subscription.
+ * Throws {@link BrokerError}: 501 for an unknown operation, 400 for bad arguments.
+ */
+export function manage(entity: Entity, request: Request, rules: RuleSet | undefined, now: number): Answer {
+  const onRules = Object.hasOwn(RULE_OPERATIONS, request.operation) ? RULE_OPERATIONS[request.operation] : undefined;
+  if (onRules) return manageRules(onRules, rules, new Arguments(request.body), now);
   const operation = Object.hasOwn(OPERATIONS, request.operation) ? OPERATIONS[request.operation] : undefined;
   if (!operation) {
     throw new BrokerError('amqp:not-implemented', `The operation '${request.operation}' is not supported.`);

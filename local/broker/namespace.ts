@@ -1,8 +1,10 @@
 /** The entities of a namespace and how paths lead to them. Paths are compared without regard to case. */
-import type { EmulatorConfig } from './config.ts';
+import type { EmulatorConfig, EntityConfig, SubscriptionConfig, TopicConfig } from './config.ts';
 import { Entity, type EntityContext } from './entity.ts';
 import { BrokerError } from './errors.ts';
 import type { Arrival } from './message.ts';
+import { DEFAULT_RULE, RuleSet } from './rules/rule-set.ts';
+import { Topic } from './topic.ts';
 
 /** Where messages can be sent: a queue, or a topic that copies them to its subscriptions. */
 export interface Destination {
@@ -14,40 +16,88 @@ export interface Destination {
 /** What stands at a path. */
 export type Node =
   | { readonly kind: 'queue'; readonly entity: Entity; readonly destination: Destination }
-  | { readonly kind: 'topic'; readonly destination: Destination; readonly subscriptions: readonly Entity[] }
-  | { readonly kind: 'subscription' | 'dead-letter-queue'; readonly entity: Entity };
+  | { readonly kind: 'topic'; readonly destination: Topic; readonly subscriptions: readonly Entity[] }
+  | { readonly kind: 'subscription'; readonly entity: Entity; readonly rules: RuleSet; readonly topic: Topic }
+  | { readonly kind: 'dead-letter-queue'; readonly entity: Entity };
 
 const DEAD_LETTER_QUEUE = '$DeadLetterQueue';
 
 export class Namespace {
+  /** In the order in which they were created. */
   readonly #nodes = new Map<string, Node>();
-  readonly #topics = new Map<string, Topic>();
-  readonly #entities: Entity[] = [];
   readonly #context: EntityContext;
+  readonly #removalListeners = new Set<(path: string) => void>();
 
   constructor(config: EmulatorConfig, context: EntityContext) {
     this.#context = context;
-    for (const queue of config.queues) {
-      const entity = this.#open(queue.name, queue.settings);
-      const destination = {
-        path: queue.name,
-        store: (arrivals: readonly Arrival[]) => arrivals.forEach((arrival) => void entity.enqueue(arrival)),
-      };
-      this.#nodes.set(key(queue.name), { kind: 'queue', entity, destination });
+    for (const queue of config.queues) this.createQueue(queue);
+    for (const topic of config.topics) {
+      this.createTopic(topic);
+      for (const subscription of topic.subscriptions) this.createSubscription(topic.name, subscription);
     }
-    for (const { name, defaultTimeToLive, subscriptions } of config.topics) {
-      const entities = subscriptions.map((subscription) => {
-        const path = `${name}/Subscriptions/${subscription.name}`;
-        // A topic's default is the upper limit for its subscriptions (Service Bus documentation, message expiration).
-        const limit = Math.min(subscription.settings.defaultTimeToLive, defaultTimeToLive);
-        const entity = this.#open(path, { ...subscription.settings, defaultTimeToLive: limit });
-        this.#nodes.set(key(path), { kind: 'subscription', entity });
-        return entity;
-      });
-      const topic = new Topic(name, entities);
-      this.#topics.set(key(name), topic);
-      this.#nodes.set(key(name), { kind: 'topic', destination: topic, subscriptions: entities });
+  }
+
+  /** Throws when the name is taken. */
+  createQueue({ name, settings }: EntityConfig): void {
+    this.#refuseTaken(name);
+    const entity = this.#open(name, settings);
+    const destination = {
+      path: name,
+      store: (arrivals: readonly Arrival[]) => arrivals.forEach((arrival) => void entity.enqueue(arrival)),
+    };
+    this.#nodes.set(key(name), { kind: 'queue', entity, destination });
+  }
+
+  /** Creates a topic without subscriptions. Throws when the name is taken. */
+  createTopic({ name, defaultTimeToLive }: Omit<TopicConfig, 'subscriptions'>): void {
+    this.#refuseTaken(name);
+    const topic = new Topic(name, defaultTimeToLive);
+    this.#nodes.set(key(name), {
+      kind: 'topic',
+      destination: topic,
+      get subscriptions() {
+        return topic.subscriptions.map(({ entity }) => entity);
+      },
+    });
+  }
+
+  /** Throws when there is no such topic or the name is taken. */
+  createSubscription(topicName: string, { name, settings, rules }: SubscriptionConfig): void {
+    const topic = this.#topic(topicName);
+    const path = `${topic.path}/Subscriptions/${name}`;
+    this.#refuseTaken(path);
+    const now = this.#context.clock.now();
+    const ruleSet = new RuleSet((rules ?? [DEFAULT_RULE_CONFIG]).map((rule) => ({ ...rule, createdAt: now })));
+    const entity = this.#open(path, topic.limit(settings));
+    topic.add({ name, entity, rules: ruleSet });
+    this.#nodes.set(key(path), { kind: 'subscription', entity, rules: ruleSet, topic });
+  }
+
+  /** Removes a queue, topic or subscription with everything below it. Throws when there is none. */
+  remove(path: string): void {
+    const node = this.find(path);
+    if (node.kind === 'dead-letter-queue') {
+      throw new BrokerError('amqp:not-allowed', `'${path}' is part of its entity: remove that one.`);
     }
+    if (node.kind === 'subscription') node.topic.remove(node.entity);
+    const own = key(path);
+    for (const [at, { kind }] of this.#nodes) {
+      // Names may hold slashes: what lies below a queue's path need not belong to it.
+      const belongs = node.kind === 'topic' ? isBelow(at, own) && kind !== 'queue' && kind !== 'topic' : false;
+      if (at === own || at === key(`${path}/${DEAD_LETTER_QUEUE}`) || belongs) this.#nodes.delete(at);
+    }
+    for (const listener of [...this.#removalListeners]) listener(own);
+  }
+
+  /** Calls `listener` with the path, in lower case, of what was removed; returns how to stop that. */
+  onRemoved(listener: (path: string) => void): () => void {
+    this.#removalListeners.add(listener);
+    return () => this.#removalListeners.delete(listener);
+  }
+
+  /** Every queue, topic and subscription, in the order in which they were created. */
+  nodes(): Exclude<Node, { kind: 'dead-letter-queue' }>[] {
+    return [...this.#nodes.values()].filter((node) => node.kind !== 'dead-letter-queue');
   }
 
   /** What stands at a path. Throws amqp:not-found with a text that names it. */
@@ -81,7 +131,7 @@ export class Namespace {
   recreate(path: string): void {
     const node = this.find(path);
     if (node.kind === 'dead-letter-queue') throw new Error(`'${path}' is part of its entity: recreate that one.`);
-    if (node.kind === 'topic') this.#topics.get(key(path))?.restart();
+    if (node.kind === 'topic') node.destination.restart();
     for (const entity of node.kind === 'topic' ? node.subscriptions : [node.entity]) {
       entity.clear();
       entity.deadLetterQueue?.clear();
@@ -90,39 +140,32 @@ export class Namespace {
 
   /** Lets happen in every entity what has fallen due. */
   sweep(): void {
-    for (const entity of this.#entities) entity.sweep();
+    for (const node of this.#nodes.values()) if (node.kind !== 'topic') node.entity.sweep();
+  }
+
+  #topic(name: string): Topic {
+    const node = this.find(name);
+    if (node.kind === 'topic') return node.destination;
+    throw new BrokerError('amqp:not-allowed', `'${name}' is not a topic.`);
+  }
+
+  #refuseTaken(path: string): void {
+    if (!this.#nodes.has(key(path))) return;
+    throw new BrokerError('com.microsoft:entity-already-exists', `The messaging entity '${path}' already exists.`);
   }
 
   #open(path: string, settings: Entity['settings']): Entity {
     const deadLetters = new Entity(`${path}/${DEAD_LETTER_QUEUE}`, settings, this.#context);
     const entity = new Entity(path, settings, this.#context, deadLetters);
     this.#nodes.set(key(deadLetters.path), { kind: 'dead-letter-queue', entity: deadLetters });
-    this.#entities.push(entity, deadLetters);
     return entity;
   }
 }
 
-/** Every subscription gets a copy. Filters belong here. */
-class Topic implements Destination {
-  readonly path: string;
-  readonly #subscriptions: readonly Entity[];
-  #lastNumber = 0n;
+const DEFAULT_RULE_CONFIG = { name: DEFAULT_RULE, filter: { kind: 'true' } } as const;
 
-  constructor(path: string, subscriptions: readonly Entity[]) {
-    this.path = path;
-    this.#subscriptions = subscriptions;
-  }
-
-  store(arrivals: readonly Arrival[]): void {
-    for (const arrival of arrivals) {
-      const number = ++this.#lastNumber;
-      for (const subscription of this.#subscriptions) subscription.enqueue(arrival, number);
-    }
-  }
-
-  restart(): void {
-    this.#lastNumber = 0n;
-  }
+function isBelow(path: string, parent: string): boolean {
+  return path.startsWith(`${parent}/`);
 }
 
 function key(path: string): string {

@@ -134,9 +134,16 @@ export class Peer {
     }
     this.claims.check(address, this.broker.tokenClock.now());
     if (MANAGEMENT.test(address)) {
-      const entity = this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
+      const { namespace, clock } = this.broker;
+      const path = address.replace(MANAGEMENT, '');
+      const node = namespace.find(path);
+      const service = managementService(
+        namespace.entity(path),
+        node.kind === 'subscription' ? node.rules : undefined,
+        clock,
+      );
       confirmAttach(link);
-      this.#takers.set(link, new Responder(link, managementService(entity), this));
+      this.#takers.set(link, new Responder(link, service, this));
       return;
     }
     const destination = this.broker.namespace.destination(address);

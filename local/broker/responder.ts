@@ -1,6 +1,7 @@
 /** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
 import { encode } from '../../shared/serviceBus/amqp.ts';
 import { putToken } from './cbs.ts';
+import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
 import type { Entity } from './entity.ts';
@@ -10,6 +11,7 @@ import { manage, settlementKind } from './management.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
+import type { RuleSet } from './rules/rule-set.ts';
 
 const CREDIT = 100;
 
@@ -74,7 +76,7 @@ function eventsOf(service: Service, request: Request): FaultEvent[] {
 }
 
 /** The `$management` node of an entity. Property names are in camel case here, and in dashes at `$cbs`. */
-export function managementService(entity: Entity): Service {
+export function managementService(entity: Entity, rules: RuleSet | undefined, clock: Clock): Service {
   return {
     events(request) {
       const operation = settlementKind(request);
@@ -83,7 +85,7 @@ export function managementService(entity: Entity): Service {
       return events;
     },
     answer(request) {
-      const { status, body } = manage(entity, request);
+      const { status, body } = manage(entity, request, rules, clock.now());
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
     },

@@ -102,10 +102,6 @@ describe('the configuration', () => {
     [{ Queues: [{ Name: 'a', Properties: { ForwardTo: 'b' } }] }, 'Properties.ForwardTo'],
     [{ Queues: [{ Name: 'a', Properties: { ForwardDeadLetteredMessagesTo: 'b' } }] }, 'ForwardDeadLetteredMessagesTo'],
     [{ Queues: [{ Name: 'a', Properties: { EnablePartitioning: true } }] }, 'EnablePartitioning'],
-    [
-      { Topics: [{ Name: 't', Subscriptions: [{ Name: 's', Rules: [{ Name: 'r' }] }] }] },
-      'Topics[0].Subscriptions[0].Rules',
-    ],
   ])('that asks for something unsupported is refused when the broker starts: %j', async (namespace, path) => {
     await expect(startBroker({ config: parseConfig(file(namespace)) })).rejects.toThrow(path);
   });
