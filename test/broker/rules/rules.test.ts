@@ -163,7 +163,8 @@ describe('the rule manager', () => {
 
   async function rulesOf() {
     const found = [];
-    for await (const rule of manager().getRules()) found.push(rule);
+    // Without any rule the client (7.9.5) yields one undefined.
+    for await (const rule of manager().listRules()) if (rule) found.push(rule);
     return found;
   }
 
