@@ -9,5 +9,5 @@
 export { type Clock, MovableClock } from './clock.ts';
 export { type EmulatorConfig, parseConfig } from './config.ts';
 export type { FaultHandle, FaultRule, Faults } from './faults.ts';
-export type { SasKey } from './sas.ts';
+export type { Right, SasKey } from './sas.ts';
 export { type BrokerOptions, type RunningBroker, type StoredView, startBroker } from './server.ts';

@@ -12,6 +12,7 @@ import { deadLetterProperties } from './reasons.ts';
 import { Arguments, malformed, type Request } from './request.ts';
 import { manageRules, RULE_OPERATIONS } from './rules/operations.ts';
 import type { RuleSet } from './rules/rule-set.ts';
+import type { Right } from './sas.ts';
 
 /** A successful answer; `body` is an encoded value. */
 export interface Answer {
@@ -45,6 +46,11 @@ export function manage(entity: Entity, request: Request, rules: RuleSet | undefi
     throw new BrokerError('amqp:not-implemented', `'session-id' is not supported: '${entity.path}' has no sessions.`);
   }
   return operation(entity, args);
+}
+
+/** Scheduling is sending. Everything else is for receivers, also the rules (documentation of the clients' rule managers). */
+export function rightFor(operation: string): Right {
+  return /^com\.microsoft:(schedule-message|cancel-scheduled-message)$/.test(operation) ? 'Send' : 'Listen';
 }
 
 /** What an update-disposition request asks for, for the choice of a fault; `undefined` for any other request. */

@@ -12,7 +12,7 @@ import type { Namespace } from './namespace.ts';
 import { Producer } from './producer.ts';
 import { cbsService, managementService, Responder } from './responder.ts';
 import type { RheaConnection, RheaContext, RheaLink, RheaSession } from './rhea.ts';
-import type { SasKey } from './sas.ts';
+import type { Right, SasKey } from './sas.ts';
 
 /** What all connections of a broker share. */
 export interface BrokerParts {
@@ -21,7 +21,7 @@ export interface BrokerParts {
   readonly clock: Clock;
   /** Time by which tokens expire: the clients' time, never a moved one. */
   readonly tokenClock: Clock;
-  readonly sasKey: SasKey;
+  readonly sasKeys: readonly SasKey[];
   readonly maxMessageBytes: number;
   readonly log: (line: string) => void;
 }
@@ -132,8 +132,9 @@ export class Peer {
       this.#takers.set(link, new Responder(link, cbsService(this), this));
       return;
     }
-    this.claims.check(address, this.broker.tokenClock.now());
     if (MANAGEMENT.test(address)) {
+      // Whoever has any right may ask; what is asked for then decides.
+      this.#authorize(address);
       const { namespace, clock } = this.broker;
       const path = address.replace(MANAGEMENT, '');
       const node = namespace.find(path);
@@ -141,11 +142,13 @@ export class Peer {
         namespace.entity(path),
         node.kind === 'subscription' ? node.rules : undefined,
         clock,
+        (right) => this.#authorize(address, right),
       );
       confirmAttach(link);
       this.#takers.set(link, new Responder(link, service, this));
       return;
     }
+    this.#authorize(address, 'Send');
     const destination = this.broker.namespace.destination(address);
     confirmAttach(link, this.broker.maxMessageBytes);
     this.#takers.set(link, new Producer(link, destination, this));
@@ -155,14 +158,15 @@ export class Peer {
   #openSource(link: RheaLink): void {
     const address = addressOf(link, 'source');
     const isCbs = address.toLowerCase() === CBS;
-    if (!isCbs) this.claims.check(address, this.broker.tokenClock.now());
     if (isCbs || MANAGEMENT.test(address)) {
+      if (!isCbs) this.#authorize(address);
       if (!isCbs) this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
       confirmAttach(link);
       // Requests name the link at $cbs, and its target address elsewhere.
       for (const name of [link.name, remoteAddress(link, 'target')]) if (name) this.#replies.set(name, link);
       return;
     }
+    this.#authorize(address, 'Listen');
     const [filter] = sourceFilters(link);
     if (filter !== undefined) {
       const feature = filter === 'com.microsoft:session-filter' ? 'sessions are' : `the filter '${filter}' is`;
@@ -171,6 +175,11 @@ export class Peer {
     const entity = this.broker.namespace.entity(address);
     confirmAttach(link);
     this.#consumers.set(link, new Consumer(link, entity, this));
+  }
+
+  /** Throws unless this connection has a token that gives `right` at `address`; without `right` any will do. */
+  #authorize(address: string, right?: Right): void {
+    this.claims.check(address, this.broker.tokenClock.now(), right && [right]);
   }
 
   #closeSource(link: RheaLink): void {

@@ -7,11 +7,12 @@ import { encodeAnswer } from './encoding.ts';
 import type { Entity } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
-import { manage, settlementKind } from './management.ts';
+import { manage, rightFor, settlementKind } from './management.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
 import type { RuleSet } from './rules/rule-set.ts';
+import type { Right } from './sas.ts';
 
 const CREDIT = 100;
 
@@ -75,8 +76,16 @@ function eventsOf(service: Service, request: Request): FaultEvent[] {
   }
 }
 
-/** The `$management` node of an entity. Property names are in camel case here, and in dashes at `$cbs`. */
-export function managementService(entity: Entity, rules: RuleSet | undefined, clock: Clock): Service {
+/**
+ * The `$management` node of an entity; `rules` are those of a subscription. `authorize` throws unless the connection has
+ * the right. Property names are in camel case here, and in dashes at `$cbs`.
+ */
+export function managementService(
+  entity: Entity,
+  rules: RuleSet | undefined,
+  clock: Clock,
+  authorize: (right: Right) => void,
+): Service {
   return {
     events(request) {
       const operation = settlementKind(request);
@@ -85,6 +94,7 @@ export function managementService(entity: Entity, rules: RuleSet | undefined, cl
       return events;
     },
     answer(request) {
+      authorize(rightFor(request.operation));
       const { status, body } = manage(entity, request, rules, clock.now());
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);

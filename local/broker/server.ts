@@ -28,6 +28,8 @@ export interface BrokerOptions {
   readonly maxMessageBytes?: number;
   /** Default: `RootManageSharedAccessKey` with a random key. */
   readonly sasKey?: SasKey;
+  /** Further keys, with what they allow and where. */
+  readonly sasKeys?: readonly SasKey[];
   /** Takes one line for every connection that ends in an error. Default: nobody does. */
   readonly log?: (line: string) => void;
 }
@@ -53,6 +55,8 @@ export interface RunningBroker {
   readonly port: number;
   /** For the unmodified Service Bus clients; the development emulator setting makes them speak plain TCP. */
   readonly connectionString: string;
+  /** The same with another key, given by its name. */
+  connectionStringWith(keyName: string): string;
   readonly clock: MovableClock;
   readonly faults: Faults;
   /** Everything the queue, subscription or dead-letter queue at `path` holds, in sequence order. */
@@ -88,7 +92,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     faults: new Faults(),
     clock,
     tokenClock: options.tokenClock ?? { now: () => Date.now() },
-    sasKey,
+    sasKeys: [sasKey, ...(options.sasKeys ?? [])],
     maxMessageBytes: options.maxMessageBytes ?? 262_144,
     log: options.log ?? (() => {}),
   };
@@ -119,9 +123,16 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
   }, SWEEP_INTERVAL);
   const stopMoving = clock.onMove(() => namespace.sweep());
 
+  const connectionStringOf = ({ name, key }: SasKey): string =>
+    `Endpoint=sb://${host}:${port};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;
   return {
     port,
-    connectionString: `Endpoint=sb://${host}:${port};SharedAccessKeyName=${sasKey.name};SharedAccessKey=${sasKey.key};UseDevelopmentEmulator=true`,
+    connectionString: connectionStringOf(sasKey),
+    connectionStringWith(keyName) {
+      const key = broker.sasKeys.find(({ name }) => name === keyName);
+      if (!key) throw new Error(`This broker has no key '${keyName}'.`);
+      return connectionStringOf(key);
+    },
     clock,
     faults: broker.faults,
     messages(path) {
