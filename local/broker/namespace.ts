@@ -1,16 +1,26 @@
 /** The entities of a namespace and how paths lead to them. Paths are compared without regard to case. */
 import type { EmulatorConfig, EntityConfig, SubscriptionConfig, TopicConfig } from './config.ts';
-import { Entity, type EntityContext } from './entity.ts';
+import { Entity, type EntityContext, type Origin } from './entity.ts';
 import { BrokerError } from './errors.ts';
-import type { Arrival } from './message.ts';
+import { forwardDeadLettersTo, forwardTo } from './forwarding.ts';
+import type { Arrival, Keys } from './message.ts';
 import { DEFAULT_RULE, RuleSet } from './rules/rule-set.ts';
+import { deadLetterSettings, type EntitySettings } from './settings.ts';
+import type { Entry } from './shelf.ts';
+import type { EntityStatus } from './status.ts';
 import { Topic } from './topic.ts';
 
 /** Where messages can be sent: a queue, or a topic that copies them to its subscriptions. */
 export interface Destination {
   readonly path: string;
-  /** Stores all the messages. */
-  store(arrivals: readonly Arrival[]): void;
+  /** Takes all the messages or none; `envelope` is what the envelope of a batch says. */
+  store(arrivals: readonly Arrival[], envelope?: Keys, origin?: Origin): (Entry | undefined)[];
+}
+
+/** What is believed of the service and can be chosen. */
+export interface Beliefs {
+  /** Deferred dead letters of an entity with sessions are out of reach for every connection but their own. */
+  readonly bindsDeferredSessionLetters: boolean;
 }
 
 /** What stands at a path. */
@@ -26,32 +36,35 @@ export class Namespace {
   /** In the order in which they were created. */
   readonly #nodes = new Map<string, Node>();
   readonly #context: EntityContext;
+  readonly #beliefs: Beliefs;
   readonly #removalListeners = new Set<(path: string) => void>();
 
-  constructor(config: EmulatorConfig, context: EntityContext) {
+  constructor(config: EmulatorConfig, context: EntityContext, beliefs: Beliefs) {
     this.#context = context;
-    for (const queue of config.queues) this.createQueue(queue);
+    this.#beliefs = beliefs;
+    const opened = config.queues.map((queue) => [this.#addQueue(queue), queue] as const);
     for (const topic of config.topics) {
       this.createTopic(topic);
-      for (const subscription of topic.subscriptions) this.createSubscription(topic.name, subscription);
+      for (const subscription of topic.subscriptions) {
+        opened.push([this.#addSubscription(topic.name, subscription), subscription]);
+      }
     }
+    // Last, because a target may stand behind its source in the configuration.
+    for (const [entity, own] of opened) this.#checkForwarding(entity.path, own);
+    for (const [entity, own] of opened) this.#forward(entity, own);
   }
 
-  /** Throws when the name is taken. */
-  createQueue({ name, settings }: EntityConfig): void {
-    this.#refuseTaken(name);
-    const entity = this.#open(name, settings);
-    const destination = {
-      path: name,
-      store: (arrivals: readonly Arrival[]) => arrivals.forEach((arrival) => void entity.enqueue(arrival)),
-    };
-    this.#nodes.set(key(name), { kind: 'queue', entity, destination });
+  /** Throws when the name is taken or a target of forwarding is missing. */
+  createQueue(config: EntityConfig): void {
+    this.#checkForwarding(config.name, config);
+    this.#forward(this.#addQueue(config), config);
   }
 
   /** Creates a topic without subscriptions. Throws when the name is taken. */
-  createTopic({ name, defaultTimeToLive }: Omit<TopicConfig, 'subscriptions'>): void {
+  createTopic({ name, status, ...settings }: Omit<TopicConfig, 'subscriptions'>): void {
     this.#refuseTaken(name);
-    const topic = new Topic(name, defaultTimeToLive);
+    const topic = new Topic(name, settings, this.#context);
+    if (status) topic.entity.setStatus(status);
     this.#nodes.set(key(name), {
       kind: 'topic',
       destination: topic,
@@ -61,16 +74,29 @@ export class Namespace {
     });
   }
 
-  /** Throws when there is no such topic or the name is taken. */
-  createSubscription(topicName: string, { name, settings, rules }: SubscriptionConfig): void {
+  /** Throws when there is no such topic, the name is taken or a target of forwarding is missing. */
+  createSubscription(topicName: string, config: SubscriptionConfig): void {
+    this.#checkForwarding(`${topicName}/Subscriptions/${config.name}`, config);
+    this.#forward(this.#addSubscription(topicName, config), config);
+  }
+
+  #addQueue({ name, settings, status }: EntityConfig): Entity {
+    this.#refuseTaken(name);
+    const entity = this.#open(name, settings, status);
+    this.#nodes.set(key(name), { kind: 'queue', entity, destination: entity });
+    return entity;
+  }
+
+  #addSubscription(topicName: string, { name, settings, status, rules }: SubscriptionConfig): Entity {
     const topic = this.#topic(topicName);
     const path = `${topic.path}/Subscriptions/${name}`;
     this.#refuseTaken(path);
     const now = this.#context.clock.now();
     const ruleSet = new RuleSet((rules ?? [DEFAULT_RULE_CONFIG]).map((rule) => ({ ...rule, createdAt: now })));
-    const entity = this.#open(path, topic.limit(settings));
+    const entity = this.#open(path, topic.limit(settings), status);
     topic.add({ name, entity, rules: ruleSet });
     this.#nodes.set(key(path), { kind: 'subscription', entity, rules: ruleSet, topic });
+    return entity;
   }
 
   /** Removes a queue, topic or subscription with everything below it. Throws when there is none. */
@@ -138,9 +164,18 @@ export class Namespace {
     }
   }
 
+  /** Sets the status of a queue, topic or subscription. */
+  setStatus(path: string, status: EntityStatus): void {
+    const node = this.find(path);
+    if (node.kind === 'dead-letter-queue') {
+      throw new BrokerError('amqp:not-allowed', `'${path}' has the status of its entity: set that one.`);
+    }
+    applyStatus(storeOf(node), status);
+  }
+
   /** Lets happen in every entity what has fallen due. */
   sweep(): void {
-    for (const node of this.#nodes.values()) if (node.kind !== 'topic') node.entity.sweep();
+    for (const node of this.#nodes.values()) storeOf(node).sweep();
   }
 
   #topic(name: string): Topic {
@@ -154,12 +189,48 @@ export class Namespace {
     throw new BrokerError('com.microsoft:entity-already-exists', `The messaging entity '${path}' already exists.`);
   }
 
-  #open(path: string, settings: Entity['settings']): Entity {
-    const deadLetters = new Entity(`${path}/${DEAD_LETTER_QUEUE}`, settings, this.#context);
+  #open(path: string, settings: EntitySettings, status: EntityStatus = 'Active'): Entity {
+    const letterSettings = deadLetterSettings(settings, this.#beliefs.bindsDeferredSessionLetters);
+    const deadLetters = new Entity(`${path}/${DEAD_LETTER_QUEUE}`, letterSettings, this.#context);
     const entity = new Entity(path, settings, this.#context, deadLetters);
     this.#nodes.set(key(deadLetters.path), { kind: 'dead-letter-queue', entity: deadLetters });
+    applyStatus(entity, status);
     return entity;
   }
+
+  #checkForwarding(path: string, { settings, forwardTo: target, forwardDeadLettersTo: letters }: EntityConfig): void {
+    for (const to of [target, letters]) {
+      if (to === undefined) continue;
+      if (key(to) === key(path)) throw new BrokerError('amqp:not-allowed', `'${path}' cannot forward to itself.`);
+      const node = this.#nodes.get(key(to));
+      if (node?.kind !== 'queue' && node?.kind !== 'topic') {
+        throw new BrokerError('amqp:not-found', `'${path}' forwards to '${to}', which is no queue or topic here.`);
+      }
+    }
+    // Autoforwarding is not supported from entities with sessions (Service Bus documentation, autoforwarding).
+    if (target !== undefined && settings.requiresSession) {
+      throw new BrokerError('amqp:not-allowed', `'${path}' requires sessions and so cannot forward to '${target}'.`);
+    }
+  }
+
+  #forward(entity: Entity, { forwardTo: target, forwardDeadLettersTo: letters }: EntityConfig): void {
+    // Looked up for every message: by then the target may have been removed or created anew.
+    if (target !== undefined) entity.setOutlet(forwardTo(() => this.destination(target)));
+    if (letters !== undefined) {
+      entity.deadLetterQueue?.setOutlet(forwardDeadLettersTo(() => this.destination(letters), entity.path));
+    }
+  }
+}
+
+/** The store behind a node; that of a topic holds only what is scheduled. */
+function storeOf(node: Node): Entity {
+  return node.kind === 'topic' ? node.destination.entity : node.entity;
+}
+
+/** A disabled entity gives out no dead letters either; with only receiving off they can still be looked after. */
+function applyStatus(entity: Entity, status: EntityStatus): void {
+  entity.setStatus(status);
+  entity.deadLetterQueue?.setStatus(status === 'Disabled' ? 'ReceiveDisabled' : 'Active');
 }
 
 const DEFAULT_RULE_CONFIG = { name: DEFAULT_RULE, filter: { kind: 'true' } } as const;

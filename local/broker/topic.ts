@@ -1,9 +1,12 @@
 /** A topic: hands each message to every subscription that has a rule for it. */
-import type { Entity, EntitySettings } from './entity.ts';
-import type { Arrival } from './message.ts';
+import { Entity, type EntityContext, type EntitySettings, type Origin } from './entity.ts';
+import { goingOn } from './forwarding.ts';
+import type { Arrival, Keys } from './message.ts';
 import type { Destination } from './namespace.ts';
 import { Judge } from './rules/filter.ts';
 import type { RuleSet } from './rules/rule-set.ts';
+import { topicSettings } from './settings.ts';
+import type { Entry } from './shelf.ts';
 
 /** A subscription as its topic sees it. */
 export interface Subscription {
@@ -12,16 +15,21 @@ export interface Subscription {
   readonly rules: RuleSet;
 }
 
+/** What a topic decides for its messages; its time to live is in milliseconds. */
+export type TopicSettings = Pick<EntitySettings, 'defaultTimeToLive' | 'duplicateWindow' | 'partitions'>;
+
 export class Topic implements Destination {
   readonly path: string;
-  /** Milliseconds. */
-  readonly defaultTimeToLive: number;
+  readonly settings: TopicSettings;
+  /** Numbers what comes, and keeps what is scheduled until its time. */
+  readonly entity: Entity;
   readonly #subscriptions: Subscription[] = [];
-  #lastNumber = 0n;
 
-  constructor(path: string, defaultTimeToLive: number) {
+  constructor(path: string, settings: TopicSettings, context: EntityContext) {
     this.path = path;
-    this.defaultTimeToLive = defaultTimeToLive;
+    this.settings = settings;
+    this.entity = new Entity(path, topicSettings(settings), context);
+    this.entity.setOutlet((entry) => this.#distribute(entry));
   }
 
   get subscriptions(): readonly Subscription[] {
@@ -37,23 +45,34 @@ export class Topic implements Destination {
     if (at >= 0) this.#subscriptions.splice(at, 1);
   }
 
-  /** A topic's default is the upper limit for its subscriptions (Service Bus documentation, message expiration). */
+  /**
+   * What the topic decides for a subscription. Its time to live is the upper limit (Service Bus documentation, message
+   * expiration), and its partitions are theirs.
+   */
   limit(settings: EntitySettings): EntitySettings {
-    return { ...settings, defaultTimeToLive: Math.min(settings.defaultTimeToLive, this.defaultTimeToLive) };
+    const { defaultTimeToLive, partitions } = this.settings;
+    return {
+      ...settings,
+      defaultTimeToLive: Math.min(settings.defaultTimeToLive, defaultTimeToLive),
+      ...(partitions === undefined ? {} : { partitions }),
+    };
   }
 
-  /** A message that no subscription wants is gone, and its sender is not told: so does the service. */
-  store(arrivals: readonly Arrival[]): void {
-    for (const arrival of arrivals) {
-      const number = ++this.#lastNumber;
-      const judge = new Judge(arrival.message);
-      // All are asked before any gets it: a copy that is delivered at once must not change what the others see.
-      const takers = this.#subscriptions.filter(({ rules }) => rules.accepts(judge));
-      for (const { entity } of takers) entity.enqueue(arrival, number);
-    }
+  store(arrivals: readonly Arrival[], envelope?: Keys, origin?: Origin): (Entry | undefined)[] {
+    return this.entity.store(arrivals, envelope, origin);
   }
 
   restart(): void {
-    this.#lastNumber = 0n;
+    this.entity.clear();
+  }
+
+  /** A message that no subscription wants is gone, and its sender is not told: so does the service. */
+  #distribute(entry: Entry): undefined {
+    const judge = new Judge(entry.message);
+    // All are asked before any gets it: a copy that is delivered at once must not change what the others see.
+    const takers = this.#subscriptions.filter(({ rules }) => rules.accepts(judge));
+    const arrival = goingOn(entry);
+    const { enqueueSequenceNumber, hops, deadLetterSource } = entry;
+    for (const { entity } of takers) entity.enqueue(arrival, { enqueueSequenceNumber, hops, deadLetterSource });
   }
 }
