@@ -62,7 +62,8 @@ export type Outlet = (entry: Entry) => readonly AddedProperty[] | undefined;
 
 export class Entity {
   readonly path: string;
-  readonly settings: EntitySettings;
+  /** Changed only by {@link configure}. */
+  settings: EntitySettings;
   /** Where dead letters go; absent in a dead-letter queue, which neither counts, expires nor dead-letters. */
   readonly deadLetterQueue: Entity | undefined;
   readonly #context: EntityContext;
@@ -102,6 +103,22 @@ export class Entity {
   /** How many messages there are, in any state. */
   get size(): number {
     return this.#shelf.size;
+  }
+
+  /** Throws for a change that is not possible while the entity exists; the rest holds from now on. */
+  configure(settings: EntitySettings): void {
+    const { requiresSession = false, duplicateWindow, partitions } = this.settings;
+    if (
+      requiresSession !== (settings.requiresSession ?? false) ||
+      duplicateWindow !== settings.duplicateWindow ||
+      partitions !== settings.partitions
+    ) {
+      throw new BrokerError(
+        'amqp:not-allowed',
+        `Sessions, duplicate detection and partitions of '${this.path}' cannot be changed after it was created.`,
+      );
+    }
+    this.settings = settings;
   }
 
   setStatus(status: EntityStatus): void {

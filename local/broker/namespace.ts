@@ -17,6 +17,9 @@ export interface Destination {
   store(arrivals: readonly Arrival[], envelope?: Keys, origin?: Origin): (Entry | undefined)[];
 }
 
+/** What a topic is configured with, without its subscriptions. */
+export type TopicSettings = Omit<TopicConfig, 'subscriptions'>;
+
 /** What is believed of the service and can be chosen. */
 export interface Beliefs {
   /** Deferred dead letters of an entity with sessions are out of reach for every connection but their own. */
@@ -35,6 +38,8 @@ const DEAD_LETTER_QUEUE = '$DeadLetterQueue';
 export class Namespace {
   /** In the order in which they were created. */
   readonly #nodes = new Map<string, Node>();
+  /** What each queue, topic and subscription was created with, or changed to. */
+  readonly #configs = new Map<string, EntityConfig | TopicSettings>();
   readonly #context: EntityContext;
   readonly #beliefs: Beliefs;
   readonly #removalListeners = new Set<(path: string) => void>();
@@ -61,7 +66,8 @@ export class Namespace {
   }
 
   /** Creates a topic without subscriptions. Throws when the name is taken. */
-  createTopic({ name, status, ...settings }: Omit<TopicConfig, 'subscriptions'>): void {
+  createTopic(config: TopicSettings): void {
+    const { name, status, ...settings } = config;
     this.#refuseTaken(name);
     const topic = new Topic(name, settings, this.#context);
     if (status) topic.entity.setStatus(status);
@@ -72,6 +78,7 @@ export class Namespace {
         return topic.subscriptions.map(({ entity }) => entity);
       },
     });
+    this.#configs.set(key(name), config);
   }
 
   /** Throws when there is no such topic, the name is taken or a target of forwarding is missing. */
@@ -80,14 +87,17 @@ export class Namespace {
     this.#forward(this.#addSubscription(topicName, config), config);
   }
 
-  #addQueue({ name, settings, status }: EntityConfig): Entity {
+  #addQueue(config: EntityConfig): Entity {
+    const { name, settings, status } = config;
     this.#refuseTaken(name);
     const entity = this.#open(name, settings, status);
     this.#nodes.set(key(name), { kind: 'queue', entity, destination: entity });
+    this.#configs.set(key(name), config);
     return entity;
   }
 
-  #addSubscription(topicName: string, { name, settings, status, rules }: SubscriptionConfig): Entity {
+  #addSubscription(topicName: string, config: SubscriptionConfig): Entity {
+    const { name, settings, status, rules } = config;
     const topic = this.#topic(topicName);
     const path = `${topic.path}/Subscriptions/${name}`;
     this.#refuseTaken(path);
@@ -96,7 +106,50 @@ export class Namespace {
     const entity = this.#open(path, topic.limit(settings), status);
     topic.add({ name, entity, rules: ruleSet });
     this.#nodes.set(key(path), { kind: 'subscription', entity, rules: ruleSet, topic });
+    this.#configs.set(key(path), config);
     return entity;
+  }
+
+  /** What a queue or subscription was configured with. */
+  entityConfig(path: string): EntityConfig {
+    const config = this.#configs.get(key(path));
+    if (config && 'settings' in config) return config;
+    throw new BrokerError('amqp:not-found', `The messaging entity '${path}' could not be found.`);
+  }
+
+  /** What a topic was configured with. */
+  topicConfig(path: string): TopicSettings {
+    const config = this.#configs.get(key(path));
+    if (config && !('settings' in config)) return config;
+    throw new BrokerError('amqp:not-found', `The messaging entity '${path}' could not be found.`);
+  }
+
+  /** Changes a queue or subscription. Throws, and changes nothing, when it cannot become what is wanted. */
+  changeEntity(path: string, config: EntityConfig): void {
+    const node = this.find(path);
+    if (node.kind !== 'queue' && node.kind !== 'subscription') {
+      throw new BrokerError('amqp:not-allowed', `'${path}' is neither a queue nor a subscription.`);
+    }
+    this.#checkForwarding(path, config);
+    const { entity } = node;
+    const settings = node.kind === 'subscription' ? node.topic.limit(config.settings) : config.settings;
+    entity.configure(settings);
+    entity.deadLetterQueue?.configure(deadLetterSettings(settings, this.#beliefs.bindsDeferredSessionLetters));
+    this.#configs.set(key(path), config);
+    applyStatus(entity, config.status ?? 'Active');
+    entity.setOutlet(undefined);
+    entity.deadLetterQueue?.setOutlet(undefined);
+    this.#forward(entity, config);
+  }
+
+  /** Changes a topic and with it the limits of its subscriptions. Throws when it cannot become what is wanted. */
+  changeTopic(path: string, config: TopicSettings): void {
+    const topic = this.#topic(path);
+    const { name: _, status, ...settings } = config;
+    topic.configure(settings);
+    topic.entity.setStatus(status ?? 'Active');
+    this.#configs.set(key(path), config);
+    for (const { entity } of topic.subscriptions) entity.configure(topic.limit(this.entityConfig(entity.path).settings));
   }
 
   /** Removes a queue, topic or subscription with everything below it. Throws when there is none. */
@@ -110,7 +163,10 @@ export class Namespace {
     for (const [at, { kind }] of this.#nodes) {
       // Names may hold slashes: what lies below a queue's path need not belong to it.
       const belongs = node.kind === 'topic' ? isBelow(at, own) && kind !== 'queue' && kind !== 'topic' : false;
-      if (at === own || at === key(`${path}/${DEAD_LETTER_QUEUE}`) || belongs) this.#nodes.delete(at);
+      if (at === own || at === key(`${path}/${DEAD_LETTER_QUEUE}`) || belongs) {
+        this.#nodes.delete(at);
+        this.#configs.delete(at);
+      }
     }
     for (const listener of [...this.#removalListeners]) listener(own);
   }

@@ -20,7 +20,8 @@ export type TopicSettings = Pick<EntitySettings, 'defaultTimeToLive' | 'duplicat
 
 export class Topic implements Destination {
   readonly path: string;
-  readonly settings: TopicSettings;
+  /** Changed only by {@link configure}. */
+  settings: TopicSettings;
   /** Numbers what comes, and keeps what is scheduled until its time. */
   readonly entity: Entity;
   readonly #subscriptions: Subscription[] = [];
@@ -30,6 +31,12 @@ export class Topic implements Destination {
     this.settings = settings;
     this.entity = new Entity(path, topicSettings(settings), context);
     this.entity.setOutlet((entry) => this.#distribute(entry));
+  }
+
+  /** Throws for a change that is not possible while the topic exists. */
+  configure(settings: TopicSettings): void {
+    this.entity.configure(topicSettings(settings));
+    this.settings = settings;
   }
 
   get subscriptions(): readonly Subscription[] {
