@@ -149,7 +149,8 @@ export class Namespace {
     topic.configure(settings);
     topic.entity.setStatus(status ?? 'Active');
     this.#configs.set(key(path), config);
-    for (const { entity } of topic.subscriptions) entity.configure(topic.limit(this.entityConfig(entity.path).settings));
+    for (const { entity } of topic.subscriptions)
+      entity.configure(topic.limit(this.entityConfig(entity.path).settings));
   }
 
   /** Removes a queue, topic or subscription with everything below it. Throws when there is none. */
@@ -197,6 +198,18 @@ export class Namespace {
     const node = this.find(path);
     if (node.kind !== 'topic') return node.entity;
     throw new BrokerError('amqp:not-allowed', `'${path}' is a topic: its messages are in its subscriptions.`);
+  }
+
+  /** The entity at a path for a receiver, with sessions or without. Throws when it cannot be received from that way. */
+  receivable(path: string, bySession: boolean): Entity {
+    const entity = this.entity(path);
+    const refuse = (text: string): BrokerError => new BrokerError('amqp:not-allowed', `'${path}' ${text}.`);
+    if (entity.forwards) throw refuse('forwards its messages: receive them from the target of the forwarding');
+    if (entity.sessions && !bySession)
+      throw refuse('requires sessions: accept one instead of opening a plain receiver');
+    if (!entity.sessions && bySession) throw refuse('has no sessions: open a plain receiver');
+    entity.check('receive');
+    return entity;
   }
 
   /** The queue or topic at a path. Throws when nothing can be sent there. */

@@ -4,14 +4,13 @@ import { putToken } from './cbs.ts';
 import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
-import type { Entity } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
 import { manage, rightFor, settlementKind } from './management.ts';
+import type { Node } from './namespace.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
-import type { RuleSet } from './rules/rule-set.ts';
 import type { Right } from './sas.ts';
 
 const CREDIT = 100;
@@ -77,15 +76,22 @@ function eventsOf(service: Service, request: Request): FaultEvent[] {
 }
 
 /**
- * The `$management` node of an entity; `rules` are those of a subscription. `authorize` throws unless the connection has
- * the right. Property names are in camel case here, and in dashes at `$cbs`.
+ * The `$management` node of an entity, for the connection that `caller` stands for. `authorize` throws unless it has the
+ * right. Property names are in camel case here, and in dashes at `$cbs`.
  */
 export function managementService(
-  entity: Entity,
-  rules: RuleSet | undefined,
+  node: Node,
   clock: Clock,
+  caller: object,
   authorize: (right: Right) => void,
 ): Service {
+  const entity = node.kind === 'topic' ? node.destination.entity : node.entity;
+  const target = {
+    entity,
+    caller,
+    isTopic: node.kind === 'topic',
+    rules: node.kind === 'subscription' ? node.rules : undefined,
+  };
   return {
     events(request) {
       const operation = settlementKind(request);
@@ -95,7 +101,7 @@ export function managementService(
     },
     answer(request) {
       authorize(rightFor(request.operation));
-      const { status, body } = manage(entity, request, rules, clock.now());
+      const { status, body } = manage(target, request, clock.now());
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
     },

@@ -42,7 +42,9 @@ export class SequenceIndex<T extends Sequenced> {
   /** Sorting when somebody asks costs what one insertion in the right place would, for any number of arrivals. */
   #sort(): void {
     if (this.#sorted) return;
-    this.#items.sort((a, b) => (a.sequenceNumber < b.sequenceNumber ? -1 : a.sequenceNumber > b.sequenceNumber ? 1 : 0));
+    this.#items.sort((a, b) =>
+      a.sequenceNumber < b.sequenceNumber ? -1 : a.sequenceNumber > b.sequenceNumber ? 1 : 0,
+    );
     this.#sorted = true;
   }
 
