@@ -386,15 +386,14 @@ export class Entity {
 
   /** A message that becomes active anew gets a new number, in the same partition. */
   #activate(entry: Entry): void {
-    const now = this.#context.clock.now();
     const sequenceNumber = this.#numbers.nextBeside(entry.sequenceNumber);
     this.#shelf.remove(entry);
     this.#place({
       ...entry,
       sequenceNumber,
       rank: rankOf(sequenceNumber),
-      enqueuedAt: now,
-      expiresAt: entry.expiresAt - (entry.scheduledFor ?? now) + now,
+      // Its own time and not the present, which a moved clock may have left far behind.
+      enqueuedAt: entry.scheduledFor ?? entry.enqueuedAt,
       scheduledFor: undefined,
       gone: false,
     });
