@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { forwardDeadLettersTo, forwardTo } from '../../local/broker/forwarding.ts';
 import { partitionOf } from '../../local/broker/partitions.ts';
+import { RuleSet } from '../../local/broker/rules/rule-set.ts';
+import { Topic } from '../../local/broker/topic.ts';
 import { arrival, Core, conditionOf, lock, type MessageOptions, numbers, reasonOf, START } from './core.ts';
 
 function open(settings = {}) {
@@ -344,5 +346,22 @@ describe('the default time to live', () => {
     expect(entry.message.bytes).toEqual(sent.message.bytes);
     // The header on the way out has five fields, of which only the delivery count is there.
     expect(queue.encoded(entry).subarray(0, 15).toString('hex')).toBe('005370c00a05404040407000000000');
+  });
+});
+
+describe('a topic', () => {
+  it('hands a scheduled message on at its time, and it lives from then on', () => {
+    const core = new Core();
+    const settings = { defaultTimeToLive: 3_600_000 };
+    const topic = new Topic('t', settings, core.context);
+    const { queue } = core.open('t/Subscriptions/s', settings);
+    const rules = new RuleSet([{ name: '$Default', filter: { kind: 'true' }, createdAt: START }]);
+    topic.add({ name: 's', entity: queue, rules });
+    topic.store([arrival({ scheduledFor: START + 60_000, ttl: 5_000, absoluteExpiry: START + 5_000 })]);
+    expect([topic.entity.size, queue.size]).toEqual([1, 0]);
+    core.clock.time += 60_000;
+    topic.entity.sweep();
+    expect(topic.entity.size).toBe(0);
+    expect(queue.all()).toMatchObject([{ enqueueSequenceNumber: 1n, expiresAt: START + 65_000 }]);
   });
 });
