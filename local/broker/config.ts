@@ -3,8 +3,8 @@
  * Everything is validated; what this broker cannot do yet is refused by name when it starts.
  */
 import { z } from 'zod';
-import type { EntitySettings } from './settings.ts';
 import { type RuleConfig, ruleSchema } from './rules/config.ts';
+import type { EntitySettings } from './settings.ts';
 import { type EntityStatus, STATUSES } from './status.ts';
 
 /** A queue or subscription and how it behaves. */
@@ -161,16 +161,40 @@ export function parseConfig(json: unknown): EmulatorConfig {
   return {
     queues: queues.map((entry) => entityConfig(entry.Name, entry.Properties)),
     topics: topics.map((entry) => ({
-      name: entry.Name,
-      defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
-      ...sharedSettings(entry.Properties),
-      ...(entry.Properties.Status && { status: entry.Properties.Status }),
+      ...topicConfig(entry.Name, entry.Properties),
       subscriptions: entry.Subscriptions.map((sub) => ({
         ...entityConfig(sub.Name, sub.Properties),
         ...(sub.Rules?.length ? { rules: sub.Rules } : {}),
       })),
     })),
     unsupported,
+  };
+}
+
+/** A queue or subscription out of `Properties`. Throws an error that names everything that is wrong. */
+export function queueConfigOf(name: string, properties: unknown): EntityConfig {
+  const entry = parsed(queue, { Name: name, Properties: properties });
+  return entityConfig(entry.Name, entry.Properties);
+}
+
+/** A topic without subscriptions out of `Properties`. Throws an error that names everything that is wrong. */
+export function topicConfigOf(name: string, properties: unknown): Omit<TopicConfig, 'subscriptions'> {
+  const entry = parsed(topic, { Name: name, Properties: properties });
+  return topicConfig(entry.Name, entry.Properties);
+}
+
+function parsed<T extends z.ZodType>(schema: T, json: unknown): z.output<T> {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  throw new Error(result.error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`).join('; '));
+}
+
+function topicConfig(name: string, properties: TopicProperties): Omit<TopicConfig, 'subscriptions'> {
+  return {
+    name,
+    defaultTimeToLive: properties.DefaultMessageTimeToLive,
+    ...sharedSettings(properties),
+    ...(properties.Status && { status: properties.Status }),
   };
 }
 

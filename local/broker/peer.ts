@@ -46,9 +46,12 @@ export class Peer {
   /** Links for answers, by the addresses a request may name in its reply-to. */
   readonly #replies = new Map<string, RheaLink>();
 
+  readonly #stopWatching: () => void;
+
   constructor(connection: RheaConnection, socket: Socket, broker: BrokerParts) {
     this.broker = broker;
     this.#socket = socket;
+    this.#stopWatching = broker.namespace.onRemoved((path) => this.guard(() => this.#detachFrom(path)));
     const on = (event: string, handle: (context: RheaContext) => void): void =>
       connection.on(event, (context) => this.guard(() => handle(context)));
     on('connection_open', () => {
@@ -80,6 +83,7 @@ export class Peer {
 
   /** Lets go of everything once the socket is closed. */
   close(): void {
+    this.#stopWatching();
     for (const waiting of this.#waiting.values()) waiting.cancel();
     for (const consumer of this.#consumers.values()) consumer.close();
     this.#waiting.clear();
@@ -204,6 +208,18 @@ export class Peer {
   /** Throws unless this connection has a token that gives `right` at `address`; without `right` any will do. */
   #authorize(address: string, right?: Right): void {
     this.claims.check(address, this.broker.tokenClock.now(), right && [right]);
+  }
+
+  /** Ends the links to an entity that was removed, and to what was below it; `path` in lower case. */
+  #detachFrom(path: string): void {
+    const end = (link: RheaLink, address: string | undefined): void => {
+      const own = address?.toLowerCase().replace(/^\/+/, '') ?? '';
+      if (own !== path && !(own.startsWith(path) && /^\/(\$|subscriptions\/)/.test(own.slice(path.length)))) return;
+      const description = `The messaging entity '${address}' could not be found: it was removed.`;
+      if (link.is_open()) link.close({ condition: 'amqp:not-found', description });
+    };
+    for (const link of this.#takers.keys()) end(link, remoteAddress(link, 'target'));
+    for (const link of [...this.#consumers.keys(), ...this.#replies.values()]) end(link, remoteAddress(link, 'source'));
   }
 
   #closeSource(link: RheaLink): void {

@@ -88,10 +88,14 @@ export function checkSasToken(token: string, key: SasKey, now: number): SasGrant
 
 /** Entity path of a resource such as `sb://host:port/Orders`, in lower case. The host is not compared: it has aliases. */
 export function pathOf(resource: string): string {
-  return resource
-    .replace(/^[a-z]+:\/\/[^/]*/i, '')
-    .replace(/^\/+|\/+$/g, '')
-    .toLowerCase();
+  return (
+    resource
+      .replace(/^[a-z]+:\/\/[^/]*/i, '')
+      // The JavaScript administration client signs the whole URL, query and all.
+      .replace(/[?#].*$/, '')
+      .replace(/^\/+|\/+$/g, '')
+      .toLowerCase()
+  );
 }
 
 /** Whether `path` is `scope` or lies below it. Both in lower case. */

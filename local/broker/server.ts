@@ -2,6 +2,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Notes } from './admin/notes.ts';
+import { startAdministration } from './admin/server.ts';
 import { type Clock, MovableClock } from './clock.ts';
 import type { EmulatorConfig } from './config.ts';
 import { acceptConnection, createContainer } from './connection.ts';
@@ -17,6 +19,8 @@ export interface BrokerOptions {
   readonly config: EmulatorConfig;
   /** 0, the default, takes a free one. */
   readonly port?: number;
+  /** Where administration and Resource Manager requests are answered, over plain HTTP. 0, the default, takes a free one. */
+  readonly adminPort?: number;
   /** Default `127.0.0.1`. */
   readonly host?: string;
   /** Time for locks and times to live. */
@@ -65,6 +69,13 @@ export interface RunningBroker {
   readonly connectionString: string;
   /** The same with another key, given by its name. */
   connectionStringWith(keyName: string): string;
+  readonly adminPort: number;
+  /**
+   * For administration clients: that of .NET takes it as it is, the JavaScript one needs `overHttp` besides.
+   */
+  readonly adminConnectionString: string;
+  /** The same with another key, given by its name. */
+  adminConnectionStringWith(keyName: string): string;
   readonly clock: MovableClock;
   readonly faults: Faults;
   /** Everything the queue, subscription or dead-letter queue at `path` holds, in sequence order. */
@@ -85,6 +96,8 @@ export interface RunningBroker {
 /** How often locks and times to live are looked at while the clock just runs, milliseconds. */
 const SWEEP_INTERVAL = 50;
 const RANDOM_BLOCK = 4096;
+/** The only name of a namespace the emulator's configuration allows. */
+const NAMESPACE = 'sbemulatorns';
 
 /**
  * Starts a broker. Throws when the configuration asks for something that is not supported, naming the settings, or
@@ -124,8 +137,23 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
       connection._disconnected();
     });
   });
-  server.listen(options.port ?? 0, host);
-  await once(server, 'listening');
+  const notes = new Notes(clock.now());
+  const administered = { namespace, notes, clock, name: NAMESPACE, startedAt: clock.now() };
+  const { sasKeys, tokenClock, log } = broker;
+  const administration = await startAdministration(administered, {
+    host,
+    port: options.adminPort ?? 0,
+    sasKeys,
+    tokenClock,
+    log,
+  });
+  try {
+    server.listen(options.port ?? 0, host);
+    await once(server, 'listening');
+  } catch (error) {
+    await administration.close();
+    throw error;
+  }
   const { port } = server.address() as AddressInfo;
 
   const sweeping = setInterval(() => {
@@ -137,16 +165,20 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
   }, SWEEP_INTERVAL);
   const stopMoving = clock.onMove(() => namespace.sweep());
 
-  const connectionStringOf = ({ name, key }: SasKey): string =>
-    `Endpoint=sb://${host}:${port};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;
+  const connectionStringOf = ({ name, key }: SasKey, at: number): string =>
+    `Endpoint=sb://${host}:${at};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;
+  const keyNamed = (name: string): SasKey => {
+    const key = sasKeys.find((each) => each.name === name);
+    if (key) return key;
+    throw new Error(`This broker has no key '${name}'.`);
+  };
   return {
     port,
-    connectionString: connectionStringOf(sasKey),
-    connectionStringWith(keyName) {
-      const key = broker.sasKeys.find(({ name }) => name === keyName);
-      if (!key) throw new Error(`This broker has no key '${keyName}'.`);
-      return connectionStringOf(key);
-    },
+    connectionString: connectionStringOf(sasKey, port),
+    connectionStringWith: (keyName) => connectionStringOf(keyNamed(keyName), port),
+    adminPort: administration.port,
+    adminConnectionString: connectionStringOf(sasKey, administration.port),
+    adminConnectionStringWith: (keyName) => connectionStringOf(keyNamed(keyName), administration.port),
     clock,
     faults: broker.faults,
     messages(path) {
@@ -176,6 +208,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
       server.close();
       for (const socket of sockets) socket.destroy();
       await closed;
+      await administration.close();
       broker.faults.clear();
     },
   };
