@@ -3,7 +3,6 @@
  * The properties are spelled as the administration client spells them, so that one description makes entities
  * everywhere.
  */
-import type { CreateQueueOptions } from '@azure/service-bus';
 
 /** Name of a shape. */
 export type ShapeName =
@@ -31,7 +30,7 @@ export interface QueueShape {
   /** Shortest that the service allows: 20 seconds. */
   readonly duplicateDetectionHistoryTimeWindow?: `PT${number}S`;
   readonly enablePartitioning?: true;
-  readonly status?: CreateQueueOptions['status'];
+  readonly status?: 'SendDisabled';
   /** The shape that messages, or dead letters, go on to; made before this one. */
   readonly forwardTo?: ShapeName;
   readonly forwardDeadLetteredMessagesTo?: ShapeName;

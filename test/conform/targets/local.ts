@@ -1,8 +1,13 @@
 /** The local broker as a target: one of its own for every belief, and waiting is moving its clock. */
-import { parseConfig, startBroker } from '../../../local/broker/index.ts';
+import { randomBytes } from 'node:crypto';
+import { ServiceBusAdministrationClient } from '@azure/service-bus';
+import { overHttp, parseConfig, startBroker } from '../../../local/broker/index.ts';
 import { type Belief, NotCheckable } from '../belief.ts';
 import { configOf } from '../emulatorConfig.ts';
 import type { Place, Target } from '../target.ts';
+
+/** Name of the key that may only listen. */
+const LISTEN = 'listen';
 
 /** Takes no argument: everything about it is in the beliefs' needs. */
 export function localTarget(): Target {
@@ -13,6 +18,8 @@ async function prepare({ needs }: Belief): Promise<Place> {
   const broker = await start(configOf(needs.entities));
   return {
     connectionString: broker.connectionString,
+    listenOnly: broker.connectionStringWith(LISTEN),
+    administration: overHttp(new ServiceBusAdministrationClient(broker.adminConnectionString)),
     nameOf: (shape) => shape,
     pass: async (ms) => broker.clock.advance(ms),
     patienceMs: 150,
@@ -27,7 +34,8 @@ async function prepare({ needs }: Belief): Promise<Place> {
 /** A configuration that the broker refuses asks for something it does not do. */
 async function start(config: unknown) {
   try {
-    return await startBroker({ config: parseConfig(config) });
+    const sasKeys = [{ name: LISTEN, key: randomBytes(32).toString('base64'), rights: ['Listen' as const] }];
+    return await startBroker({ config: parseConfig(config), sasKeys });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     throw new NotCheckable(`the local broker cannot be set up for it: ${text.replaceAll(/\s+/g, ' ')}`);
