@@ -163,6 +163,10 @@ export class Entity {
     this.check('send');
     const { partitions, duplicateWindow } = this.settings;
     if (envelope && partitions) checkBatch(arrivals, envelope, this.path, duplicateWindow !== undefined);
+    // A sender is told; what a topic or forwarding hands on without a session dies here instead (azure-service-bus#289).
+    if (this.#sessions && origin.hops === undefined && arrivals.some(({ sessionId }) => sessionId === undefined)) {
+      throw new BrokerError('amqp:not-allowed', `Every message sent to '${this.path}' needs a session id.`);
+    }
     return arrivals.map((arrival) => (this.#isDuplicate(arrival) ? undefined : this.enqueue(arrival, origin)));
   }
 

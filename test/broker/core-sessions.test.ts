@@ -108,7 +108,9 @@ describe('sessions', () => {
 
   it('are not the place for a message without one', () => {
     const { queue, deadLetters } = open();
-    queue.store([arrival(), arrival({ session: '' })]);
+    expect(conditionOf(() => queue.store([arrival({ session: 'a' }), arrival()]))).toBe('amqp:not-allowed');
+    expect(queue.all()).toEqual([]);
+    for (const handedOn of [arrival(), arrival({ session: '' })]) queue.enqueue(handedOn);
     expect(queue.all()).toMatchObject([{ sessionId: '' }]);
     expect(reasonOf(deadLetters)).toEqual([
       'Session ID is null',
@@ -144,7 +146,7 @@ describe('the deferred dead letters of an entity with sessions', () => {
   ])('are bound to the connection that deferred them: %s', (binds, condition) => {
     const core = new Core();
     const { queue, deadLetters } = core.open('s', { requiresSession: true }, binds);
-    queue.store([arrival()]);
+    queue.enqueue(arrival());
     const [mine, other] = [{}, {}];
     deadLetters.settle([lock(deadLetters).token], { kind: 'defer', properties: [] }, { caller: mine });
     expect(conditionOf(() => deadLetters.lockDeferred([1n], { caller: other }))).toBe(condition);

@@ -9,7 +9,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await Bench.start(
-    { s: { RequiresSession: true, LockDuration: 'PT30S', MaxDeliveryCount: 3 }, plain: {} },
+    { s: { RequiresSession: true, LockDuration: 'PT30S', MaxDeliveryCount: 3 }, plain: {}, way: { ForwardTo: 's' } },
     {},
     { clock: new MovableClock() },
   );
@@ -178,8 +178,14 @@ describe('a session', () => {
 });
 
 describe('a message without a session id', () => {
-  it('dies at once where sessions are required', async () => {
-    await bench.client().createSender('s').sendMessages({ body: 1 });
+  it('is refused where sessions are required', async () => {
+    const sending = bench.client().createSender('s').sendMessages({ body: 1 });
+    await expect(sending).rejects.toThrow("Every message sent to 's' needs a session id.");
+    expect([bench.broker.messages('s'), bench.broker.messages('s/$DeadLetterQueue')]).toEqual([[], []]);
+  });
+
+  it('dies at once when it is handed on to where sessions are required', async () => {
+    await bench.client().createSender('way').sendMessages({ body: 1 });
     expect(bench.broker.messages('s')).toEqual([]);
     const receiver = bench.client().createReceiver('s', { ...manual, subQueueType: 'deadLetter' });
     expect((await take(receiver, 1))[0]).toMatchObject({
@@ -218,9 +224,13 @@ describe('the dead-letter queue of an entity with sessions', () => {
   });
 
   it('gives them to everybody when that is chosen', async () => {
-    const open = await Bench.start({ s: { RequiresSession: true } }, {}, { bindsDeferredSessionLetters: false });
+    const open = await Bench.start(
+      { s: { RequiresSession: true }, way: { ForwardTo: 's' } },
+      {},
+      { bindsDeferredSessionLetters: false },
+    );
     try {
-      await open.client().createSender('s').sendMessages({ body: 1 });
+      await open.client().createSender('way').sendMessages({ body: 1 });
       const dead = open.client().createReceiver('s', { ...manual, subQueueType: 'deadLetter' });
       const [letter] = await take(dead, 1);
       await dead.deferMessage(letter as never);
