@@ -23,6 +23,8 @@ export class Consumer {
   #scheduled = false;
   #drainTimer: NodeJS.Timeout | undefined;
   #removed = 0;
+  #delivering = false;
+  #closed = false;
 
   /** `session`: the one this link was opened for. */
   constructor(link: RheaLink, entity: Entity, peer: Peer, session?: SessionLock) {
@@ -49,6 +51,7 @@ export class Consumer {
    * lock ends with its link.
    */
   close(): void {
+    this.#closed = true;
     this.#unsubscribe();
     clearTimeout(this.#drainTimer);
     if (this.#session) this.#entity.closeSession(this.#session);
@@ -76,7 +79,30 @@ export class Consumer {
       this.#end(caught);
       return;
     }
-    if (this.#session && !this.#session.held) return;
+    // While a fault keeps a delivery back there is nothing to do: it will find all that came meanwhile.
+    if (this.#delivering) return;
+    this.#delivering = true;
+    const done = (): void => {
+      this.#delivering = false;
+    };
+    this.#peer.broker.faults.perform([{ at: 'deliver', entity: this.#entity.path }], {
+      act: () => {
+        done();
+        this.#deliverAll();
+      },
+      succeed: done,
+      fail: done,
+      forget: done,
+      drop: () => this.#peer.drop(),
+      toError: (caught) => {
+        throw caught;
+      },
+    });
+  }
+
+  #deliverAll(): void {
+    const link = this.#link;
+    if (!link.is_open() || this.#closed || (this.#session && !this.#session.held)) return;
     const { outgoing } = link.session;
     for (let credit = link.credit - unwritten(link); credit > 0 && outgoing.available() > 0; credit--) {
       if (!this.#deliverOne()) break;
@@ -138,6 +164,7 @@ export class Consumer {
         fail,
         forget: () => forget(delivery),
         drop: () => this.#peer.drop(),
+        loseLocks: () => this.#entity.loseLocks([token]),
         toError: asBrokerError,
       },
     );

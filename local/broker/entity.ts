@@ -316,6 +316,18 @@ export class Entity {
     }
   }
 
+  /** Lets a session's lock be lost before its time. */
+  loseSession(id: string): void {
+    const lock = this.#sessions?.locks().find((held) => held.id === id);
+    if (lock) this.#endSession(lock, true);
+  }
+
+  /** Lets all locks be lost, of messages and of sessions. */
+  loseAllLocks(): void {
+    for (const lock of this.#sessions?.locks() ?? []) this.#endSession(lock, true);
+    this.loseLocks(this.all().flatMap(({ lock }) => lock?.token ?? []));
+  }
+
   /** Lets happen what has fallen due: lock expiry first, it may end in expiry or in the dead-letter queue. */
   sweep(): void {
     const now = this.#context.clock.now();

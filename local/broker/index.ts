@@ -7,9 +7,11 @@
  * const client = new ServiceBusClient(broker.connectionString);
  */
 export { overHttp } from './admin/client.ts';
+export { Chaos, type ChaosEntry, type ChaosOptions, type ChaosRates } from './chaos.ts';
 export { type Clock, MovableClock } from './clock.ts';
 export { type EmulatorConfig, parseConfig } from './config.ts';
 export type { FaultHandle, FaultRule, Faults } from './faults.ts';
 export { parseKeys } from './keys.ts';
 export type { Right, SasKey } from './sas.ts';
 export { type BrokerOptions, type RunningBroker, type StoredView, startBroker } from './server.ts';
+export type { EntityStatus } from './status.ts';

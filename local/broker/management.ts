@@ -78,6 +78,20 @@ export function settlementKind(request: Request): Settlement['kind'] | undefined
   return STATUS_KINDS[new Arguments(request.body).text('disposition-status') ?? ''];
 }
 
+/** The locks a request names, for a fault that takes them away; none when it is malformed, which its answer will say. */
+export function locksOf(request: Request): { readonly tokens: string[]; readonly session: string | undefined } {
+  try {
+    const args = new Arguments(request.body);
+    const renewsSession = request.operation === 'com.microsoft:renew-session-lock';
+    return {
+      tokens: args.raw('lock-tokens') ? lockTokens(args) : [],
+      session: renewsSession ? args.text('session-id') : undefined,
+    };
+  } catch {
+    return { tokens: [], session: undefined };
+  }
+}
+
 // 'defered' is how the service spells it.
 const STATUS_KINDS: Record<string, Settlement['kind']> = {
   completed: 'complete',

@@ -76,6 +76,25 @@ export class Peer {
     for (const event of ['protocol_error', 'error']) connection.on(event, (context) => this.#fail(context));
   }
 
+  /** Whether the next frame may be read; if not, the connection is gone. */
+  admitsFrame(): boolean {
+    let admits = true;
+    const drop = (): void => {
+      admits = false;
+      this.drop();
+    };
+    const nothing = (): void => {};
+    this.broker.faults.perform([{ at: 'frame', entity: '' }], {
+      act: nothing,
+      succeed: nothing,
+      fail: drop,
+      forget: nothing,
+      drop,
+      toError: asBrokerError,
+    });
+    return admits;
+  }
+
   /** Destroys the connection without a word. */
   drop(): void {
     this.#socket.destroy();

@@ -6,7 +6,7 @@ import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
-import { manage, rightFor, settlementKind } from './management.ts';
+import { locksOf, manage, rightFor, settlementKind } from './management.ts';
 import type { Node } from './namespace.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
@@ -21,6 +21,8 @@ export interface Service {
   /** Carries the request out; answers the whole encoded message to send back. Throws what `refuse` can tell. */
   answer(request: Request): Buffer;
   refuse(request: Request, error: BrokerError): Buffer;
+  /** Lets the locks be lost that a well-formed request names. */
+  loseLocks(request: Request): void;
 }
 
 export class Responder {
@@ -61,6 +63,7 @@ export class Responder {
       fail: (error) => this.#peer.reply(request.replyTo, this.#service.refuse(request, error)),
       forget: () => {},
       drop: () => this.#peer.drop(),
+      loseLocks: () => this.#service.loseLocks(request),
       toError: asBrokerError,
     });
   }
@@ -105,6 +108,11 @@ export function managementService(
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
     },
+    loseLocks(request) {
+      const { tokens, session } = locksOf(request);
+      entity.loseLocks(tokens);
+      if (session !== undefined) entity.loseSession(session);
+    },
     refuse: (request, error) =>
       encodeAnswer(
         request.messageId,
@@ -122,6 +130,7 @@ export function managementService(
 export function cbsService(peer: Peer): Service {
   return {
     events: () => [],
+    loseLocks: () => {},
     answer(request) {
       putToken(request, peer);
       const accepted = { 'status-code': encode.int(202), 'status-description': encode.string('Accepted') };

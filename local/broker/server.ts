@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Notes } from './admin/notes.ts';
 import { startAdministration } from './admin/server.ts';
+import { Chaos, type ChaosOptions } from './chaos.ts';
 import { type Clock, MovableClock } from './clock.ts';
 import type { EmulatorConfig } from './config.ts';
 import { acceptConnection, createContainer } from './connection.ts';
@@ -40,6 +41,8 @@ export interface BrokerOptions {
    * deferred it, and is answered with session-lock-lost elsewhere. Default `true`: so it was seen on Azure.
    */
   readonly bindsDeferredSessionLetters?: boolean;
+  /** Lets things go wrong at random, the same way for the same seed. Default: nothing does of itself. */
+  readonly chaos?: ChaosOptions;
   /** Takes one line for every connection that ends in an error. Default: nobody does. */
   readonly log?: (line: string) => void;
 }
@@ -78,6 +81,8 @@ export interface RunningBroker {
   adminConnectionStringWith(keyName: string): string;
   readonly clock: MovableClock;
   readonly faults: Faults;
+  /** What goes wrong at random, if anything does. */
+  readonly chaos: Chaos | undefined;
   /** Everything the queue, subscription or dead-letter queue at `path` holds, in sequence order. */
   messages(path: string): StoredView[];
   /**
@@ -87,6 +92,8 @@ export interface RunningBroker {
   recreate(path: string): void;
   /** Sets whether the queue, topic or subscription at `path` takes and gives messages. */
   setStatus(path: string, status: EntityStatus): void;
+  /** Lets every lock on messages and sessions of the entity at `path` be lost now. */
+  loseLocks(path: string): void;
   /** Destroys all connections and keeps listening, as a failover does. */
   dropConnections(): void;
   /** Destroys all connections and stops listening. */
@@ -114,9 +121,10 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     { clock, lockToken: options.lockToken ?? randomTokens() },
     { bindsDeferredSessionLetters: options.bindsDeferredSessionLetters ?? true },
   );
+  const chaos = options.chaos && new Chaos(options.chaos);
   const broker: BrokerParts = {
     namespace,
-    faults: new Faults(),
+    faults: new Faults(chaos),
     clock,
     tokenClock: options.tokenClock ?? { now: () => Date.now() },
     sasKeys: [sasKey, ...(options.sasKeys ?? [])],
@@ -128,8 +136,8 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.setNoDelay(true);
-    const connection = acceptConnection(container, socket);
-    const peer = new Peer(connection, socket, broker);
+    const connection = acceptConnection(container, socket, () => peer.admitsFrame());
+    const peer: Peer = new Peer(connection, socket, broker);
     socket.on('close', () => {
       sockets.delete(socket);
       peer.close();
@@ -181,6 +189,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     adminConnectionStringWith: (keyName) => connectionStringOf(keyNamed(keyName), administration.port),
     clock,
     faults: broker.faults,
+    chaos,
     messages(path) {
       const entity = namespace.entity(path);
       return entity.all().map((entry) => ({
@@ -198,6 +207,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     },
     recreate: (path) => namespace.recreate(path),
     setStatus: (path, status) => namespace.setStatus(path, status),
+    loseLocks: (path) => namespace.entity(path).loseAllLocks(),
     dropConnections() {
       for (const socket of sockets) socket.destroy();
     },
