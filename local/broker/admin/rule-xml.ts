@@ -16,7 +16,6 @@ import { invalid } from './requests.ts';
 import { childOf, element, escapeXml, type XmlElement } from './xml.ts';
 
 const SCHEMA = 'http://www.w3.org/2001/XMLSchema';
-const ARRAYS = 'http://schemas.microsoft.com/2003/10/Serialization/Arrays';
 /** The version of the filter language. */
 const COMPATIBILITY = element('CompatibilityLevel', '20');
 
@@ -129,7 +128,7 @@ function filterElement(filter: Filter): string {
         return value === undefined ? [] : [element(field, escapeXml(value))];
       });
       const properties = filter.properties.map(propertyElement).join('');
-      const list = properties && element('Properties', properties, { 'xmlns:d2p1': ARRAYS });
+      const list = properties && element('Properties', properties);
       return element('Filter', fields.join('') + list, { 'i:type': 'CorrelationFilter' });
     }
   }
@@ -142,11 +141,9 @@ function propertyElement({ name, value }: AddedProperty): string {
       ? ['dateTime', new Date(Number(read.value)).toISOString()]
       : [XML_TYPES[read.type], String(read.value)];
   const attributes = { 'i:type': `d6p1:${type ?? 'string'}`, 'xmlns:d6p1': SCHEMA };
-  return element(
-    'KeyValueOfstringanyType',
-    element('Key', escapeXml(name)) + element('Value', escapeXml(text), attributes),
-    { xmlns: ARRAYS },
-  );
+  // In the name space of the rule itself: the .NET client looks nowhere else.
+  const pair = element('Key', escapeXml(name)) + element('Value', escapeXml(text), attributes);
+  return element('KeyValueOfstringanyType', pair);
 }
 
 // Rules made over AMQP may hold types that this interface has no word for; the nearest that clients read is taken.
