@@ -1,4 +1,5 @@
 /** How a queue, topic or subscription behaves. */
+import { BrokerError } from './errors.ts';
 
 /** Durations in milliseconds. What is left out is off. */
 export interface EntitySettings {
@@ -34,4 +35,17 @@ export function topicSettings(topic: Pick<EntitySettings, 'duplicateWindow' | 'p
     defaultTimeToLive: Number.POSITIVE_INFINITY,
     deadLetteringOnMessageExpiration: false,
   };
+}
+
+/** Throws for a change that is not possible while the entity at `path` exists. */
+export function checkChange(path: string, before: EntitySettings, after: EntitySettings): void {
+  const same =
+    (before.requiresSession ?? false) === (after.requiresSession ?? false) &&
+    before.duplicateWindow === after.duplicateWindow &&
+    before.partitions === after.partitions;
+  if (same) return;
+  throw new BrokerError(
+    'amqp:not-allowed',
+    `Sessions, duplicate detection and partitions of '${path}' cannot be changed after it was created.`,
+  );
 }
