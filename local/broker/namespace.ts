@@ -1,37 +1,21 @@
 /** The entities of a namespace and how paths lead to them. Paths are compared without regard to case. */
-import type { EmulatorConfig, EntityConfig, SubscriptionConfig, TopicConfig } from './config.ts';
-import { Entity, type EntityContext, type Origin } from './entity.ts';
+import type { EmulatorConfig, EntityConfig, SubscriptionConfig } from './config.ts';
+import { Entity, type EntityContext } from './entity.ts';
 import { BrokerError } from './errors.ts';
 import { forwardDeadLettersTo, forwardTo } from './forwarding.ts';
-import type { Arrival, Keys } from './message.ts';
+import { applyStatus, type Destination, type Node, storeOf, type TopicSettings } from './node.ts';
 import { DEFAULT_RULE, RuleSet } from './rules/rule-set.ts';
 import { deadLetterSettings, type EntitySettings } from './settings.ts';
-import type { Entry } from './shelf.ts';
 import type { EntityStatus } from './status.ts';
 import { Topic } from './topic.ts';
 
-/** Where messages can be sent: a queue, or a topic that copies them to its subscriptions. */
-export interface Destination {
-  readonly path: string;
-  /** Takes all the messages or none; `envelope` is what the envelope of a batch says. */
-  store(arrivals: readonly Arrival[], envelope?: Keys, origin?: Origin): (Entry | undefined)[];
-}
-
-/** What a topic is configured with, without its subscriptions. */
-export type TopicSettings = Omit<TopicConfig, 'subscriptions'>;
+export type { Destination, Node } from './node.ts';
 
 /** What is believed of the service and can be chosen. */
 export interface Beliefs {
   /** Deferred dead letters of an entity with sessions are out of reach for every connection but their own. */
   readonly bindsDeferredSessionLetters: boolean;
 }
-
-/** What stands at a path. */
-export type Node =
-  | { readonly kind: 'queue'; readonly entity: Entity; readonly destination: Destination }
-  | { readonly kind: 'topic'; readonly destination: Topic; readonly subscriptions: readonly Entity[] }
-  | { readonly kind: 'subscription'; readonly entity: Entity; readonly rules: RuleSet; readonly topic: Topic }
-  | { readonly kind: 'dead-letter-queue'; readonly entity: Entity };
 
 const DEAD_LETTER_QUEUE = '$DeadLetterQueue';
 
@@ -161,9 +145,9 @@ export class Namespace {
     }
     if (node.kind === 'subscription') node.topic.remove(node.entity);
     const own = key(path);
-    for (const [at, { kind }] of this.#nodes) {
-      // Names may hold slashes: what lies below a queue's path need not belong to it.
-      const belongs = node.kind === 'topic' ? isBelow(at, own) && kind !== 'queue' && kind !== 'topic' : false;
+    for (const at of this.#nodes.keys()) {
+      // Names may hold slashes: what lies below a path need not belong to it.
+      const belongs = node.kind === 'topic' && at.startsWith(`${own}/subscriptions/`);
       if (at === own || at === key(`${path}/${DEAD_LETTER_QUEUE}`) || belongs) {
         this.#nodes.delete(at);
         this.#configs.delete(at);
@@ -291,22 +275,7 @@ export class Namespace {
   }
 }
 
-/** The store behind a node; that of a topic holds only what is scheduled. */
-function storeOf(node: Node): Entity {
-  return node.kind === 'topic' ? node.destination.entity : node.entity;
-}
-
-/** A disabled entity gives out no dead letters either; with only receiving off they can still be looked after. */
-function applyStatus(entity: Entity, status: EntityStatus): void {
-  entity.setStatus(status);
-  entity.deadLetterQueue?.setStatus(status === 'Disabled' ? 'ReceiveDisabled' : 'Active');
-}
-
 const DEFAULT_RULE_CONFIG = { name: DEFAULT_RULE, filter: { kind: 'true' } } as const;
-
-function isBelow(path: string, parent: string): boolean {
-  return path.startsWith(`${parent}/`);
-}
 
 function key(path: string): string {
   return path.replace(/^\/+/, '').toLowerCase();

@@ -231,14 +231,20 @@ export class Peer {
 
   /** Ends the links to an entity that was removed, and to what was below it; `path` in lower case. */
   #detachFrom(path: string): void {
-    const end = (link: RheaLink, address: string | undefined): void => {
-      const own = address?.toLowerCase().replace(/^\/+/, '') ?? '';
-      if (own !== path && !(own.startsWith(path) && /^\/(\$|subscriptions\/)/.test(own.slice(path.length)))) return;
-      const description = `The messaging entity '${address}' could not be found: it was removed.`;
-      if (link.is_open()) link.close({ condition: 'amqp:not-found', description });
+    const isGone = (link: RheaLink, end: 'source' | 'target'): boolean => {
+      const own = remoteAddress(link, end)?.toLowerCase().replace(/^\/+/, '') ?? '';
+      return own === path || (own.startsWith(path) && /^\/(\$|subscriptions\/)/.test(own.slice(path.length)));
     };
-    for (const link of this.#takers.keys()) end(link, remoteAddress(link, 'target'));
-    for (const link of [...this.#consumers.keys(), ...this.#replies.values()]) end(link, remoteAddress(link, 'source'));
+    const gone = new BrokerError(
+      'amqp:not-found',
+      `The messaging entity '${path}' could not be found: it was removed.`,
+    );
+    for (const [link, waiting] of this.#waiting) if (isGone(link, 'source')) waiting.refuse(gone);
+    const takers = [...this.#takers.keys()].filter((link) => isGone(link, 'target'));
+    const givers = [...this.#consumers.keys(), ...this.#replies.values()].filter((link) => isGone(link, 'source'));
+    for (const link of new Set([...takers, ...givers])) {
+      if (link.is_open()) link.close({ condition: gone.condition, description: gone.message });
+    }
   }
 
   #closeSource(link: RheaLink): void {

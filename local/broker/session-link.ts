@@ -28,6 +28,8 @@ export function wantedSession(link: RheaLink): string | undefined {
 export interface Waiting {
   /** The client has gone. */
   cancel(): void;
+  /** There is nothing to wait for any more. */
+  refuse(error: BrokerError): void;
 }
 
 /** What follows when the waiting is over. */
@@ -78,6 +80,10 @@ export function waitForSession(link: RheaLink, entity: Entity, waiter: Waiter): 
     cancel() {
       stop();
       link.close();
+    },
+    refuse(error) {
+      stop();
+      waiter.refused(error);
     },
   };
 }

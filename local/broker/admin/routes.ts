@@ -20,7 +20,8 @@ export function targetOf(path: string): Target | undefined {
   if (text.startsWith('$')) return undefined;
   const [, topic, subscription, rules, rule] =
     /^(.+)\/subscriptions(?:\/([^/]+)(\/rules(?:\/([^/]+))?)?)?$/i.exec(text) ?? [];
-  if (topic === undefined) return { kind: 'entity', path: text };
+  // What has that word in its path and is no subscription would be mistaken for one later.
+  if (topic === undefined) return /\/subscriptions\//i.test(text) ? undefined : { kind: 'entity', path: text };
   if (subscription === undefined) return { kind: 'subscriptions', topic };
   if (rules === undefined) return { kind: 'subscription', topic, name: subscription };
   return rule === undefined

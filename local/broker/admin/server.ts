@@ -37,7 +37,10 @@ export async function startAdministration(administered: Administered, options: A
     });
   });
   // A broken request is the client's; without a listener it would only be cut off.
-  server.on('clientError', (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'));
+  server.on('clientError', (_, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+    else socket.destroy();
+  });
   server.listen(options.port, options.host);
   await once(server, 'listening');
   return {

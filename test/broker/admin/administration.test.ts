@@ -260,6 +260,29 @@ describe('creating, changing and removing', () => {
     expect(await admin.queueExists('new')).toBe(false);
   });
 
+  it('removes a topic, and nothing of a queue whose name begins with the same word', async () => {
+    await admin.createTopic('new');
+    await admin.createSubscription('new', 's');
+    await admin.createQueue('new/orders');
+    await admin.deleteTopic('new');
+    await bench.client().createSender('new/orders').sendMessages({ body: 1 });
+    expect(bench.broker.messages('new/orders/$DeadLetterQueue')).toEqual([]);
+    expect(() => bench.broker.messages('new/Subscriptions/s/$DeadLetterQueue')).toThrow(/could not be found/);
+  });
+
+  it('tells a client that waits for a session of it', async () => {
+    await admin.createQueue('new', { requiresSession: true });
+    const client = bench.client(20_000);
+    const waiting = client.acceptNextSession('new').then(
+      () => 'accepted',
+      (error: { code: string }) => error.code,
+    );
+    // The wait has begun when the broker has seen the link; a request behind it on the same connection says so.
+    await client.createReceiver('q').peekMessages(1);
+    await admin.deleteQueue('new');
+    expect(await waiting).toBe('MessagingEntityNotFound');
+  });
+
   it('ends the links of a queue that is removed', async () => {
     await admin.createQueue('new');
     const client = bench.client();
