@@ -10,6 +10,7 @@ public static class ReceivingChecks
         await report.Check("a processor with prefetch gets 500 messages, each once", () => Processor(bench));
         await report.Check("a processor gets what comes while it runs, and stops", () => ProcessorLater(bench));
         await report.Check("a handler that throws gives its message back", () => ProcessorThatFails(bench));
+        await report.Check("a processor renews a lock for as long as its handler takes", () => ProcessorThatRenews(bench));
         await report.Check("a receiver with prefetch settles what it prefetched", () => Prefetch(bench));
         await report.Check("receive-and-delete takes messages away", () => ReceiveAndDelete(bench));
         await report.Check("two receivers share a queue", () => TwoReceivers(bench));
@@ -89,6 +90,35 @@ public static class ReceivingChecks
         await processor.StopProcessingAsync();
         Expect.Equal(2, errors, "errors");
         await NothingLeft(bench, "receiving");
+    }
+
+    private static async Task ProcessorThatRenews(Bench bench)
+    {
+        await bench.Send("briefly", Bench.Message("slow"));
+        var done = new TaskCompletionSource();
+        var deliveries = 0;
+        await using var processor = bench.Client.CreateProcessor("briefly", new ServiceBusProcessorOptions
+        {
+            MaxAutoLockRenewalDuration = TimeSpan.FromSeconds(20),
+        });
+        processor.ProcessMessageAsync += async args =>
+        {
+            Interlocked.Increment(ref deliveries);
+            // More than twice as long as the lock holds.
+            await Task.Delay(TimeSpan.FromSeconds(7));
+            await args.CompleteMessageAsync(args.Message);
+            done.TrySetResult();
+        };
+        processor.ProcessErrorAsync += args =>
+        {
+            done.TrySetException(args.Exception);
+            return Task.CompletedTask;
+        };
+        await processor.StartProcessingAsync();
+        await done.Task;
+        await processor.StopProcessingAsync();
+        Expect.Equal(1, deliveries, "deliveries");
+        await NothingLeft(bench, "briefly");
     }
 
     private static async Task Prefetch(Bench bench)

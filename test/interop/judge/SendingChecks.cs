@@ -15,6 +15,7 @@ public static class SendingChecks
         await report.Check("a message over the limit is refused", () => TooLarge(bench));
         await report.Check("a queue that is not there is said to be not there", () => NoSuchQueue(bench));
         await report.Check("a scheduled message comes at its time, a cancelled one never", () => Scheduled(bench));
+        await report.Check("partitioned: numbers beyond a double, batches by key, deferred by number", () => Partitioned(bench));
         await report.Check("a duplicate inside the window is accepted and dropped", () => Duplicate(bench));
     }
 
@@ -132,6 +133,21 @@ public static class SendingChecks
         Expect.True(DateTimeOffset.UtcNow >= at.AddMilliseconds(-50), "not before its time");
         await receiver.CompleteMessageAsync(received);
         Expect.Equal(null, await receiver.ReceiveMessageAsync(Bench.Moment), "nothing more");
+    }
+
+    private static async Task Partitioned(Bench bench)
+    {
+        for (var i = 0; i < 20; i++) await bench.Send("partitioned", new ServiceBusMessage($"{i}") { PartitionKey = $"key {i}" });
+        await bench.Send("partitioned", new ServiceBusMessage("a") { PartitionKey = "k" }, new ServiceBusMessage("b") { PartitionKey = "k" });
+        await using var receiver = bench.Client.CreateReceiver("partitioned");
+        var messages = await Bench.Take(receiver, 22);
+        Expect.True(messages.Any(message => message.SequenceNumber > 1L << 53), "numbers beyond 2^53");
+        Expect.Equal(22, messages.Select(message => message.SequenceNumber).Distinct().Count(), "different numbers");
+        foreach (var message in messages)
+        {
+            await receiver.DeferMessageAsync(message);
+            await receiver.CompleteMessageAsync(await receiver.ReceiveDeferredMessageAsync(message.SequenceNumber));
+        }
     }
 
     private static async Task Duplicate(Bench bench)
