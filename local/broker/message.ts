@@ -132,7 +132,7 @@ export function keysOfBatch(envelope: Buffer): Keys {
  * Throws {@link AmqpFormatError} for anything that is not a well-formed message.
  */
 export function receiveMessage(encoded: Buffer, newId: () => string): Arrival {
-  let bytes: Buffer = Buffer.from(encoded);
+  let bytes = joined([encoded]);
   checkValues(bytes);
   let sections = sectionsOf(bytes);
   checkOrder(sections);
@@ -142,7 +142,7 @@ export function receiveMessage(encoded: Buffer, newId: () => string): Arrival {
     items[MESSAGE_ID] = encode.string(newId());
     const section = encodeSection(SECTION.properties, encodeList(items));
     const at = properties?.start ?? sections.find((next) => next.code > SECTION.properties)?.start ?? bytes.length;
-    bytes = Buffer.concat([bytes.subarray(0, at), section, bytes.subarray(properties?.end ?? at)]);
+    bytes = joined([bytes.subarray(0, at), section, bytes.subarray(properties?.end ?? at)]);
     sections = sectionsOf(bytes);
   }
   return arrivalOf(layOut(bytes, sections), items);
@@ -213,7 +213,7 @@ export function withProperties(message: StoredMessage, added: readonly AddedProp
   const sections = sectionsOf(bytes);
   const old = sections.find((section) => section.code === SECTION.applicationProperties);
   const start = old?.start ?? message.body;
-  const changed = Buffer.concat([
+  const changed = joined([
     bytes.subarray(0, start),
     encodeSection(SECTION.applicationProperties, encodeMap(entries)),
     bytes.subarray(old?.end ?? start),
@@ -280,6 +280,14 @@ function idText(item: Buffer | undefined): string | undefined {
   const value = readValue(item);
   if (value.type === 'string' || value.type === 'symbol') return value.value;
   return `${value.type}:${item.toString('hex')}`;
+}
+
+/** Joins buffers into one for keeps: one cut from Node's pool would keep alive what else was cut from there. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) at += part.copy(bytes, at);
+  return bytes;
 }
 
 function isNull(item: Buffer | undefined): boolean {
