@@ -79,8 +79,12 @@ export class Consumer {
       this.#end(caught);
       return;
     }
-    // While a fault keeps a delivery back there is nothing to do: it will find all that came meanwhile.
-    if (this.#delivering) return;
+    // While a fault keeps a delivery back there is nothing else to do: it will find all that came meanwhile.
+    if (!this.#delivering) this.#tryToDeliver();
+    if (link._draining) this.#finishDrain();
+  }
+
+  #tryToDeliver(): void {
     this.#delivering = true;
     const done = (): void => {
       this.#delivering = false;
@@ -107,7 +111,6 @@ export class Consumer {
     for (let credit = link.credit - unwritten(link); credit > 0 && outgoing.available() > 0; credit--) {
       if (!this.#deliverOne()) break;
     }
-    if (link._draining) this.#finishDrain();
   }
 
   #deliverOne(): boolean {

@@ -136,6 +136,11 @@ export class Faults {
     this.#source = source;
   }
 
+  /** Whether nothing can go wrong now. */
+  get quiet(): boolean {
+    return this.#active.length === 0 && !this.#source;
+  }
+
   add(rule: FaultRule): FaultHandle {
     const fault = new ActiveFault(rule, (gone) => {
       this.#active = this.#active.filter((other) => other !== gone);

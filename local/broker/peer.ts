@@ -78,6 +78,7 @@ export class Peer {
 
   /** Whether the next frame may be read; if not, the connection is gone. */
   admitsFrame(): boolean {
+    if (this.broker.faults.quiet) return true;
     let admits = true;
     const drop = (): void => {
       admits = false;
@@ -221,7 +222,10 @@ export class Peer {
       this.#waiting.delete(link);
       refuseAttach(link, { condition, description: message });
     };
-    this.#waiting.set(link, waitForSession(link, entity, { holder, accepted, refused }));
+    this.#waiting.set(
+      link,
+      waitForSession(link, entity, { holder, guard: (act) => this.guard(act), accepted, refused }),
+    );
   }
 
   /** Throws unless this connection has a token that gives `right` at `address`; without `right` any will do. */

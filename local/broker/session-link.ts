@@ -35,6 +35,8 @@ export interface Waiting {
 /** What follows when the waiting is over. */
 export interface Waiter {
   readonly holder: SessionHolder;
+  /** Runs what happens out of the link's own turn, so that an error ends its connection and nothing else. */
+  guard(act: () => void): void;
   accepted(lock: SessionLock): void;
   refused(error: BrokerError): void;
 }
@@ -66,13 +68,14 @@ export function waitForSession(link: RheaLink, entity: Entity, waiter: Waiter): 
     stop();
     waiter.accepted(lock);
   };
-  const unsubscribe = entity.onAvailable(look);
+  const unsubscribe = entity.onAvailable(() => waiter.guard(look));
   const timeout = link.remote.attach.properties?.[TIMEOUT];
   const timer = setTimeout(
-    () => {
-      stop();
-      waiter.refused(new BrokerError(TIMEOUT, `No session of '${entity.path}' became free in time.`));
-    },
+    () =>
+      waiter.guard(() => {
+        stop();
+        waiter.refused(new BrokerError(TIMEOUT, `No session of '${entity.path}' became free in time.`));
+      }),
     typeof timeout === 'number' ? timeout : DEFAULT_TIMEOUT,
   );
   timer.unref();

@@ -50,7 +50,6 @@ describe('accepting a session', () => {
 
   it('next waits until there is one', async () => {
     const waiting = bench.client().acceptNextSession('s', manual);
-    await new Promise((resolve) => setTimeout(resolve, 50));
     await send('late');
     const receiver = await waiting;
     expect([receiver.sessionId, await bodies(receiver, 1)]).toEqual(['late', [0]]);
@@ -60,6 +59,23 @@ describe('accepting a session', () => {
     const waiting = bench.client(300).acceptNextSession('s', manual);
     await expect(waiting).rejects.toMatchObject({ code: 'ServiceTimeout' });
     // Nobody waits any more: what comes now is for those who come later.
+    await send('a');
+    expect((await bench.client().acceptNextSession('s', manual)).sessionId).toBe('a');
+  });
+
+  it('is given up with its connection, or by the client itself', async () => {
+    const raw = await RawClient.connect(bench.broker);
+    const filter = { 'com.microsoft:session-filter': null };
+    const open = () => raw.connection.open_receiver({ source: { address: 's', filter } as never });
+    // Answered in turn: what was asked before has been seen by then.
+    const seen = () =>
+      raw.manage('s', 'peek-message', { 'from-sequence-number': encode.long(0n), 'message-count': encode.int(1) });
+    const first = open();
+    await seen();
+    first.close();
+    open();
+    await seen();
+    bench.broker.dropConnections();
     await send('a');
     expect((await bench.client().acceptNextSession('s', manual)).sessionId).toBe('a');
   });
