@@ -153,4 +153,12 @@ describe('the deferred dead letters of an entity with sessions', () => {
     core.advance(10_000);
     expect(deadLetters.lockDeferred([1n], { caller: mine })).toHaveLength(1);
   });
+
+  it('of any other entity are for everybody', () => {
+    const { queue, deadLetters } = new Core().open('q', { maxDeliveryCount: 1 });
+    queue.store([arrival()]);
+    queue.settle([lock(queue).token], { kind: 'dead-letter', properties: [] });
+    deadLetters.settle([lock(deadLetters).token], { kind: 'defer', properties: [] }, { caller: {} });
+    expect(deadLetters.lockDeferred([1n], { caller: {} })).toHaveLength(1);
+  });
 });
