@@ -1,5 +1,5 @@
 /**
- * `npm run conform -- ["<connection string>"] [--name "Azure Standard, westeurope"] [--entities entities.json] [--only B07]`
+ * `npm run conform -- ["<connection string>"] [--name "Azure Standard, westeurope"] [--entities entities.json] [--only B07] [--dry-run]`
  *
  * Tests what the office believes of Service Bus and writes `docs/conformance.md`. Without a connection string it takes
  * the local broker. Ends with 0 when nothing failed.
@@ -18,7 +18,7 @@ import { localTarget } from './targets/local.ts';
 import { readNamed } from './targets/named.ts';
 import { remoteTarget } from './targets/remote.ts';
 
-const USAGE = `usage: npm run conform -- ["<connection string>"] [--name <text>] [--entities <file>] [--only <ids>] [--admin-port <n>]
+const USAGE = `usage: npm run conform -- ["<connection string>"] [--name <text>] [--entities <file>] [--only <ids>] [--admin-port <n>] [--dry-run]
        npm run conform -- --emulator-config`;
 const DOCS = new URL('../../docs/', import.meta.url);
 const FAILED = 1;
@@ -33,6 +33,7 @@ async function main(args: readonly string[]): Promise<number> {
     entities: text,
     only: text,
     'admin-port': text,
+    'dry-run': { type: 'boolean' },
     'emulator-config': { type: 'boolean' },
   } as const;
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
@@ -59,9 +60,11 @@ async function main(args: readonly string[]): Promise<number> {
         });
   const outcomes = await runBeliefs(target, beliefs, tell);
   await target.close();
-  await write(target, new Map([...outcomes].map(([id, outcome]) => [id, withoutSecrets(outcome, connectionString)])));
+  const written = values['dry-run'] ? 'nothing written' : 'written to docs/conformance.md';
+  if (!values['dry-run'])
+    await write(target, new Map([...outcomes].map(([id, outcome]) => [id, withoutSecrets(outcome, connectionString)])));
   const failed = [...outcomes.values()].filter(({ outcome }) => outcome === 'failed').length;
-  say(`${outcomes.size} beliefs, ${failed} failed; written to docs/conformance.md`);
+  say(`${outcomes.size} beliefs, ${failed} failed; ${written}`);
   return failed > 0 ? FAILED : 0;
 }
 

@@ -78,9 +78,17 @@ export const sessions: readonly Belief[] = [
       const path = context.path('sessions');
       await dieInSession(context, ['s1']);
       const locks = await lock(context, dlqOf(path), 1);
-      await (await context.node(dlqOf(path))).settle([...locks.values()], 'defered');
+      const own = await context.node(dlqOf(path));
+      await own.settle([...locks.values()], 'defered');
       const node = await context.node(dlqOf(path), context.anotherConnection());
       const code = await refusal(node.receive([...locks.keys()]));
+      // Nobody else could ever take it out again.
+      const answers = await own.receive([...locks.keys()]).catch(() => []);
+      if (answers.length > 0)
+        await own.settle(
+          answers.map((answer) => answer.lock ?? ''),
+          'completed',
+        );
       seeThat('receiving by number', code !== 'nothing was refused', code);
     },
   },

@@ -1,5 +1,6 @@
 /** Entities that somebody else made, for namespaces where a test may not make its own. They are emptied before use. */
 import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceBusClient, type ServiceBusReceiver } from '@azure/service-bus';
 import Long from 'long';
 import { z } from 'zod';
@@ -12,6 +13,10 @@ export type Named = Partial<Record<ShapeName, string>>;
 const PAGE = 250;
 /** How long a queue must give nothing to count as empty, milliseconds. */
 const QUIET_MS = 2_000;
+const SESSION_MS = 10_000;
+/** Longer than any shape locks for, milliseconds. */
+const LOCKS_END_MS = 75_000;
+const LOOK_AGAIN_MS = 10_000;
 
 const file = z.partialRecord(z.enum(Object.keys(SHAPES) as [ShapeName, ...ShapeName[]]), z.string().min(1));
 
@@ -32,10 +37,11 @@ export async function emptied(
     if (name === undefined) throw new NotCheckable(`no entity "${shape}" was named`);
     names.set(shape, name);
   }
-  const client = new ServiceBusClient(connectionString);
+  // Also how long one waits for a session that has a message.
+  const client = new ServiceBusClient(connectionString, { retryOptions: { maxRetries: 0, timeoutInMs: SESSION_MS } });
   try {
     // What is forwarded arrives in a shape that stands before it, so these are emptied last.
-    for (const [shape, name] of [...names].reverse()) await empty(client, shape, name);
+    for (const [shape, name] of [...names].reverse()) await emptyInTime(client, shape, name);
   } catch (error) {
     throw new NotCheckable(`the named entities could not be emptied: ${show(error)}`);
   } finally {
@@ -44,22 +50,35 @@ export async function emptied(
   return names;
 }
 
+// Made anew for every receiver: the client takes `receiveMode` out of the object it is given.
+const main = () => ({ receiveMode: 'receiveAndDelete' }) as const;
+const dead = () => ({ receiveMode: 'receiveAndDelete', subQueueType: 'deadLetter' }) as const;
+
+/** An earlier belief may have left messages locked: that ends by itself. */
+async function emptyInTime(client: ServiceBusClient, shape: ShapeName, name: string): Promise<void> {
+  for (const end = performance.now() + LOCKS_END_MS; ; await wait(LOOK_AGAIN_MS)) {
+    try {
+      return await empty(client, shape, name);
+    } catch (error) {
+      if (performance.now() > end) throw error;
+    }
+  }
+}
+
 async function empty(client: ServiceBusClient, shape: ShapeName, name: string): Promise<void> {
   const form = shapeOf(shape);
-  const mode = { receiveMode: 'receiveAndDelete' } as const;
-  const dead = { ...mode, subQueueType: 'deadLetter' } as const;
   if ('queue' in form) {
     if (form.queue.forwardTo !== undefined) return;
-    if (form.queue.requiresSession) await emptySessions(() => client.acceptNextSession(name, mode));
-    else await drain(client.createReceiver(name, mode));
-    if (form.queue.forwardDeadLetteredMessagesTo === undefined) await drain(client.createReceiver(name, dead));
+    if (form.queue.requiresSession) await emptySessions(() => client.acceptNextSession(name, main()));
+    else await drain(client.createReceiver(name, main()));
+    if (form.queue.forwardDeadLetteredMessagesTo === undefined) await drain(client.createReceiver(name, dead()));
     return;
   }
   for (const [subscription, queue] of Object.entries(form.topic.subscriptions)) {
     if (queue.forwardTo !== undefined) continue;
-    if (queue.requiresSession) await emptySessions(() => client.acceptNextSession(name, subscription, mode));
-    else await drain(client.createReceiver(name, subscription, mode));
-    await drain(client.createReceiver(name, subscription, dead));
+    if (queue.requiresSession) await emptySessions(() => client.acceptNextSession(name, subscription, main()));
+    else await drain(client.createReceiver(name, subscription, main()));
+    await drain(client.createReceiver(name, subscription, dead()));
   }
 }
 
