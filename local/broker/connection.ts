@@ -30,22 +30,25 @@ export function createContainer(id: string): Container {
   return container;
 }
 
-/** A connection that accepts `socket`, with its frames bounded. */
-export function acceptConnection(container: Container, socket: Socket): RheaConnection {
+/**
+ * A connection that accepts `socket`, with its frames bounded. `admits` is asked before every AMQP frame; once it says
+ * no, nothing more is read.
+ */
+export function acceptConnection(container: Container, socket: Socket, admits: () => boolean): RheaConnection {
   const connection = container.create_connection({
     container_id: 'dead-letter-office',
     max_frame_size: MAX_FRAME_SIZE,
     idle_time_out: 120_000,
     reconnect: false,
   });
-  boundFrames(connection.amqp_transport);
+  boundFrames(connection.amqp_transport, admits);
   connection.accept(socket);
-  if (connection.sasl_transport) boundFrames(connection.sasl_transport.transport);
+  if (connection.sasl_transport) boundFrames(connection.sasl_transport.transport, () => true);
   return connection;
 }
 
 /** Reads frames as rhea does, but keeps each frame's bytes and refuses one of an impossible size. */
-function boundFrames(transport: Transport): void {
+function boundFrames(transport: Transport, admits: () => boolean): void {
   const { read } = transport;
   transport.read = (buffer) => {
     let at = 0;
@@ -63,6 +66,7 @@ function boundFrames(transport: Transport): void {
       if (frame.type !== transport.frame_type) throw new Error(`unexpected frame type ${frame.type}`);
       at += size;
       if (!frame.performative) continue;
+      if (!admits()) return buffer.length;
       frame.raw = raw;
       frame.performative.dispatch(transport.handler, frame);
     }

@@ -1,13 +1,14 @@
 /**
- * Faults on demand. A test adds a rule; the broker asks at three places whether one applies: when a send comes in,
- * when a message is settled (over the link or over `$management`), and when any `$management` operation comes in.
+ * Faults on demand. A test adds a rule; the broker asks whether one applies when a send comes in, when a message is
+ * settled (over the link or over `$management`), when any `$management` operation comes in, when messages are about to
+ * be delivered, and at every frame.
  */
 import { BrokerError } from './errors.ts';
 
 /** What goes wrong, where, and how often. */
 export interface FaultRule {
-  readonly at: 'send' | 'settle' | 'manage';
-  /** Only at this entity path (case does not matter); without it, at every entity. */
+  readonly at: 'send' | 'settle' | 'manage' | 'deliver' | 'frame';
+  /** Only at this entity path (case does not matter); without it, at every entity. Frames belong to none. */
   readonly entity?: string;
   /**
    * For `manage` the operation, with or without its `com.microsoft:` prefix. For `settle` one of `complete`,
@@ -21,16 +22,23 @@ export interface FaultRule {
   /** How many events are hit after that. Default 1. */
   readonly times?: number;
   /**
-   * `refuse`: nothing is done and the client gets the error. `lose-answer`: it is done and the client never hears of
-   * it. `drop-connection`: the socket is destroyed, see `when`. `hold`: nothing happens until `release()`.
+   * `refuse`: nothing is done and the client gets the error; `server-busy`: the same in the words of a service that
+   * throttles. `lose-answer`: it is done and the client never hears of it. `drop-connection`: the socket is destroyed,
+   * see `when`; at a frame, before it is read. `hold`: nothing happens until `release()`. `delay`: nothing happens for
+   * `ms`. `lose-lock`: the locks it is about are lost first, as by a failover.
    */
-  readonly do: 'refuse' | 'lose-answer' | 'drop-connection' | 'hold';
+  readonly do: 'refuse' | 'server-busy' | 'lose-answer' | 'drop-connection' | 'hold' | 'delay' | 'lose-lock';
   /** For `drop-connection`: before or after it was done. Default `after`. */
   readonly when?: 'before' | 'after';
+  /** For `delay`, in real milliseconds. Default 100. */
+  readonly ms?: number;
   /** For `refuse`. Default `amqp:internal-error`. */
   readonly condition?: string;
   readonly description?: string;
 }
+
+/** What is done about one event. */
+export type FaultEffect = Pick<FaultRule, 'do' | 'when' | 'ms' | 'condition' | 'description'>;
 
 /** A rule at work. */
 export interface FaultHandle {
@@ -59,9 +67,18 @@ export interface Step<T> {
   /** Called instead of an answer when the answer is lost. */
   forget(): void;
   drop(): void;
+  /** Lets the locks be lost that this is about. */
+  loseLocks?(): void;
   /** For errors thrown by `act`. */
   toError(caught: unknown): BrokerError;
 }
+
+/** Decides about events that no rule hits. */
+export interface FaultSource {
+  decide(events: readonly FaultEvent[]): FaultEffect | undefined;
+}
+
+const DEFAULT_DELAY = 100;
 
 class ActiveFault implements FaultHandle {
   readonly rule: FaultRule;
@@ -111,6 +128,18 @@ function plain(operation: string): string {
 /** All rules of a broker. Of several that match, the oldest that still strikes wins. */
 export class Faults {
   #active: ActiveFault[] = [];
+  readonly #delayed = new Map<NodeJS.Timeout, () => void>();
+  readonly #source: FaultSource | undefined;
+
+  /** `source` decides about what no rule hits. */
+  constructor(source?: FaultSource) {
+    this.#source = source;
+  }
+
+  /** Whether nothing can go wrong now. */
+  get quiet(): boolean {
+    return this.#active.length === 0 && !this.#source;
+  }
 
   add(rule: FaultRule): FaultHandle {
     const fault = new ActiveFault(rule, (gone) => {
@@ -120,37 +149,69 @@ export class Faults {
     return fault;
   }
 
-  /** Takes all rules away and lets go what they hold. */
+  /** Stops all deliveries of an entity until the handle is released or removed. */
+  pause(entity: string): FaultHandle {
+    return this.add({ at: 'deliver', entity, do: 'hold', times: Number.POSITIVE_INFINITY });
+  }
+
+  /** Takes all rules away and lets go what is held or delayed. */
   clear(): void {
     for (const fault of [...this.#active]) fault.remove();
+    for (const [timer, then] of this.#delayed) {
+      clearTimeout(timer);
+      then();
+    }
+    this.#delayed.clear();
   }
 
   /** Runs a step that is all the given events at once, under the fault that hits one of them if any does. */
   perform<T>(events: readonly FaultEvent[], step: Step<T>): void {
     const fault = this.#active.find((candidate) => events.some((e) => candidate.matches(e)) && candidate.strikes());
-    if (!fault) {
-      run(step);
-      return;
-    }
-    const { rule } = fault;
-    switch (rule.do) {
-      case 'refuse': {
-        const condition = rule.condition ?? 'amqp:internal-error';
-        step.fail(new BrokerError(condition, rule.description ?? `Refused on demand with ${condition}.`));
+    const effect = fault?.rule ?? this.#source?.decide(events);
+    switch (effect?.do) {
+      case undefined:
+        run(step);
         return;
-      }
+      case 'refuse':
+      case 'server-busy':
+        step.fail(refusal(effect));
+        return;
       case 'lose-answer':
         run({ ...step, act: () => step.act(), succeed: () => step.forget() });
         return;
       case 'drop-connection':
-        if (rule.when === 'before') step.drop();
+        if (effect.when === 'before') step.drop();
         else run({ ...step, act: () => step.act(), succeed: () => step.drop() });
         return;
+      case 'lose-lock':
+        step.loseLocks?.();
+        run(step);
+        return;
+      case 'delay':
+        this.#delay(effect.ms ?? DEFAULT_DELAY, () => runLater(step));
+        return;
       case 'hold':
-        fault.hold(() => run(step));
+        fault?.hold(() => runLater(step));
         return;
     }
   }
+
+  #delay(ms: number, then: () => void): void {
+    const timer = setTimeout(() => {
+      this.#delayed.delete(timer);
+      then();
+    }, ms);
+    this.#delayed.set(timer, then);
+  }
+}
+
+function refusal(effect: FaultEffect): BrokerError {
+  if (effect.do === 'server-busy') {
+    const description = effect.description ?? 'The request was throttled on demand. Wait 2 seconds and try again.';
+    return new BrokerError('com.microsoft:server-busy', description);
+  }
+  const condition = effect.condition ?? 'amqp:internal-error';
+  return new BrokerError(condition, effect.description ?? `Refused on demand with ${condition}.`);
 }
 
 function run<T>(step: Step<T>): void {
@@ -162,4 +223,13 @@ function run<T>(step: Step<T>): void {
     return;
   }
   step.succeed(result);
+}
+
+/** Out of its turn nobody catches what a step throws: its connection may be gone, and is given up then. */
+function runLater<T>(step: Step<T>): void {
+  try {
+    run(step);
+  } catch {
+    step.drop();
+  }
 }

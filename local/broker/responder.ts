@@ -1,15 +1,17 @@
 /** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
 import { encode } from '../../shared/serviceBus/amqp.ts';
 import { putToken } from './cbs.ts';
+import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
-import type { Entity } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
-import { manage, settlementKind } from './management.ts';
+import { locksOf, manage, rightFor, settlementKind } from './management.ts';
+import type { Node } from './namespace.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
+import type { Right } from './sas.ts';
 
 const CREDIT = 100;
 
@@ -19,6 +21,8 @@ export interface Service {
   /** Carries the request out; answers the whole encoded message to send back. Throws what `refuse` can tell. */
   answer(request: Request): Buffer;
   refuse(request: Request, error: BrokerError): Buffer;
+  /** Lets the locks be lost that a well-formed request names. */
+  loseLocks(request: Request): void;
 }
 
 export class Responder {
@@ -59,6 +63,7 @@ export class Responder {
       fail: (error) => this.#peer.reply(request.replyTo, this.#service.refuse(request, error)),
       forget: () => {},
       drop: () => this.#peer.drop(),
+      loseLocks: () => this.#service.loseLocks(request),
       toError: asBrokerError,
     });
   }
@@ -73,8 +78,23 @@ function eventsOf(service: Service, request: Request): FaultEvent[] {
   }
 }
 
-/** The `$management` node of an entity. Property names are in camel case here, and in dashes at `$cbs`. */
-export function managementService(entity: Entity): Service {
+/**
+ * The `$management` node of an entity, for the connection that `caller` stands for. `authorize` throws unless it has the
+ * right. Property names are in camel case here, and in dashes at `$cbs`.
+ */
+export function managementService(
+  node: Node,
+  clock: Clock,
+  caller: object,
+  authorize: (right: Right) => void,
+): Service {
+  const entity = node.kind === 'topic' ? node.destination.entity : node.entity;
+  const target = {
+    entity,
+    caller,
+    isTopic: node.kind === 'topic',
+    rules: node.kind === 'subscription' ? node.rules : undefined,
+  };
   return {
     events(request) {
       const operation = settlementKind(request);
@@ -83,9 +103,15 @@ export function managementService(entity: Entity): Service {
       return events;
     },
     answer(request) {
-      const { status, body } = manage(entity, request);
+      authorize(rightFor(request.operation));
+      const { status, body } = manage(target, request, clock.now());
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
+    },
+    loseLocks(request) {
+      const { tokens, session } = locksOf(request);
+      entity.loseLocks(tokens);
+      if (session !== undefined) entity.loseSession(session);
     },
     refuse: (request, error) =>
       encodeAnswer(
@@ -104,6 +130,7 @@ export function managementService(entity: Entity): Service {
 export function cbsService(peer: Peer): Service {
   return {
     events: () => [],
+    loseLocks: () => {},
     answer(request) {
       putToken(request, peer);
       const accepted = { 'status-code': encode.int(202), 'status-description': encode.string('Accepted') };

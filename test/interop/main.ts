@@ -1,0 +1,112 @@
+/**
+ * `npm run test:interop`: lets the official .NET client judge the local broker, and a .NET consumer judge what the office
+ * sends back. Needs `dotnet`; without it, it says so and ends with 0. Not part of `npm test`.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
+import { replayOne } from './replay.ts';
+
+const PROJECT = join(import.meta.dirname, 'judge');
+const QUEUE = 'letters';
+/** Telemetry and first-run texts of the tool are none of anybody's business here. */
+const ENV = {
+  ...process.env,
+  DOTNET_NOLOGO: '1',
+  DOTNET_CLI_TELEMETRY_OPTOUT: '1',
+  DOTNET_SKIP_FIRST_TIME_EXPERIENCE: '1',
+};
+
+interface Counts {
+  passed: number;
+  failed: number;
+}
+
+/** Runs `dotnet` and answers its exit code and what it printed; `undefined` when there is no `dotnet`. */
+async function dotnet(args: readonly string[]): Promise<{ code: number | null; output: string } | undefined> {
+  const child = spawn('dotnet', args, { env: ENV, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, output };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Builds the judge and answers the path of its program. */
+async function build(): Promise<string> {
+  const out = join(PROJECT, 'bin', 'interop');
+  const built = await dotnet(['build', PROJECT, '--nologo', '-v', 'quiet', '-c', 'Release', '-o', out]);
+  if (built?.code !== 0) throw new Error(`the judge could not be built:\n${built?.output}`);
+  return join(out, 'Judge.dll');
+}
+
+/** Runs one mode of the judge, prints its lines and adds up its counts. */
+async function judge(program: string, args: readonly string[], counts: Counts): Promise<void> {
+  const result = await dotnet([program, ...args]);
+  const lines = (result?.output ?? '').trimEnd().split('\n');
+  const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(lines.at(-1) ?? '') ?? [];
+  for (const line of passed === undefined ? lines : lines.slice(0, -1)) print(line);
+  counts.passed += Number(passed ?? 0);
+  counts.failed += Number(failed ?? 0);
+  // A judge that gave no verdict, or another one than its exit code, has failed as well.
+  if (passed === undefined || (result?.code === 0) !== (Number(failed) === 0)) {
+    print(`FAILED the judge ended with ${result?.code} and no verdict (${args[0]})`);
+    counts.failed++;
+  }
+}
+
+/** The way of a letter: .NET sends, .NET dead-letters, the office sends back, .NET casts every property. */
+async function letter(program: string, broker: RunningBroker, counts: Counts): Promise<void> {
+  const { connectionString } = broker;
+  await judge(program, ['send', connectionString, QUEUE], counts);
+  await judge(program, ['dead-letter', connectionString, QUEUE], counts);
+  try {
+    await replayOne(connectionString, QUEUE);
+    print('ok the office sends it back');
+    counts.passed++;
+  } catch (error) {
+    print(`FAILED the office sends it back: ${error instanceof Error ? error.stack : String(error)}`);
+    counts.failed++;
+  }
+  await judge(program, ['consume', connectionString, QUEUE], counts);
+}
+
+async function main(): Promise<number> {
+  const version = await dotnet(['--version']);
+  if (version?.code !== 0) {
+    print('dotnet is not here: nothing was judged.');
+    return 0;
+  }
+  print(`dotnet ${version.output.trim()}`);
+  const program = await build();
+  const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
+  const listener = { name: 'listener', key: 'bGlzdGVu', rights: ['Listen'] } as const;
+  const broker = await startBroker({ config, sasKeys: [listener] });
+  const counts = { passed: 0, failed: 0 };
+  try {
+    const { connectionString, adminConnectionString } = broker;
+    const checks = ['checks', connectionString, adminConnectionString, broker.connectionStringWith(listener.name)];
+    await judge(program, checks, counts);
+    await letter(program, broker, counts);
+  } finally {
+    await broker.close();
+  }
+  print(`${counts.passed} passed, ${counts.failed} failed`);
+  return counts.failed === 0 ? 0 : 1;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+process.exitCode = await main();
