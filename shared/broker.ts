@@ -106,6 +106,11 @@ export interface Broker {
   open(source: Source): Promise<DeadLetterQueue>;
   /** Opens a target beside `source`, in the same namespace. Throws `DLO_TARGET_…` when it cannot be reached. */
   openTarget(source: Source, entity: string): Promise<ReplayTarget>;
+  /**
+   * Whether messages of that plan are still waiting in `entity`, as far as a bounded look can tell. `unknown` where it may
+   * not be looked at. Changes nothing.
+   */
+  isWaiting(source: Source, entity: string, planId: PlanId): Promise<'yes' | 'no' | 'unknown'>;
   /** The message to send in place of `letter`. Throws `DLO_NOT_RESENDABLE` when it cannot be done exactly. */
   reset(message: EncodedMessage, change: ResendChange): EncodedMessage;
   /** The body's bytes for showing, section by section. */

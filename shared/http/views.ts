@@ -117,12 +117,29 @@ export function planView(head: PlanHead) {
     choices: head.choices,
     findings: head.findings,
     counts: head.counts,
+    pace: paceView(head),
     createdAt: iso(head.createdAt),
     createdBy: head.createdBy,
     expiresAt: iso(head.expiresAt),
     startedAt: iso(head.startedAt),
     startedBy: head.startedBy || null,
     finishedAt: iso(head.finishedAt),
+  };
+}
+
+/** How fast a run goes and where it is in its ramp; `null` for a plan that was never started. */
+function paceView({ pace: { rate, ramp }, progress, startedAt }: PlanHead) {
+  if (startedAt === undefined) return null;
+  const steps = ramp && {
+    steps: ramp.steps,
+    observeMs: ramp.observeMs,
+    haltAbove: ramp.haltAbove,
+    step: progress.step + 1,
+  };
+  return {
+    rate: rate || null,
+    ramp: steps ?? false,
+    observedFrom: progress.observedFrom ? iso(progress.observedFrom) : null,
   };
 }
 

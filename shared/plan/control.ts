@@ -1,4 +1,5 @@
 /** What operators do with plans: start, pause, resume, cancel, stop; and what keeps runs going without them. */
+import type { z } from 'zod';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -9,6 +10,7 @@ import { markUnclear } from './ending.ts';
 import { loadPlan, newWriteId } from './journal.ts';
 import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
 import { continuePreparing, sourceOf } from './prepare.ts';
+import { beginProgress, paceOf, type paceSchema } from './ramp.ts';
 import { runSlice } from './run.ts';
 
 /** A slice in the background may last this long, ms; the host ends a function after ten minutes. */
@@ -22,7 +24,7 @@ const BACKGROUND_SLICE = 240_000;
 export async function startPlan(
   office: Office,
   id: PlanId,
-  request: { action: Action; confirm: number },
+  request: { action: Action; confirm: number; pace: z.infer<typeof paceSchema> },
   operator: string,
   deadline: number,
 ): Promise<PlanHead> {
@@ -49,13 +51,14 @@ export async function startPlan(
       },
     );
   }
-  return begin(office, found, operator, 'plan.run', deadline);
+  const pace = paceOf(sourceOf(office, head), request.pace, head.action);
+  return begin(office, { ...found, head: { ...head, pace } }, operator, 'plan.run', deadline);
 }
 
 /** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
 export async function resumePlan(office: Office, id: PlanId, operator: string, deadline: number): Promise<PlanHead> {
   const found = await loadPlan(office, id);
-  if (found.head.state === 'running') return found.head;
+  if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
   return begin(office, found, operator, 'plan.resume', deadline);
 }
@@ -75,8 +78,10 @@ async function begin(
     // Occupies the source for this plan; from here on no other run or cleanup can begin.
     const lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
     try {
+      const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
         ...head,
+        progress: beginProgress(head.counts.done, returned, now),
         state: 'running',
         stateReason: '',
         request: 'none',

@@ -1,6 +1,7 @@
 /** What a plan is: the values that preparing, running and showing it share. No input or output here. */
 import { z } from 'zod';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+import type { Pace, Progress } from './ramp.ts';
 
 /** The states of a plan; `observing` and `halted` belong to runs with a ramp. */
 export const PLAN_STATES = [
@@ -163,6 +164,8 @@ export interface PlanHead {
   readonly request: 'none' | 'pause' | 'cancel';
   /** Token of the lease under which it is being run; every journal write of another is refused. */
   readonly runner: string;
+  readonly pace: Pace;
+  readonly progress: Progress;
   readonly startedAt: number | undefined;
   readonly startedBy: string;
   readonly finishedAt: number | undefined;

@@ -18,6 +18,7 @@ import {
   type PlanHead,
 } from './plan.ts';
 import { countExpiry, countMaybeSent, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
+import { beginProgress } from './ramp.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
@@ -80,6 +81,8 @@ export async function createPlan(
     counts: NO_COUNTS,
     request: 'none',
     runner: '',
+    pace: { rate: 0, ramp: undefined },
+    progress: beginProgress(0, 0, now),
     startedAt: undefined,
     startedBy: '',
     finishedAt: undefined,

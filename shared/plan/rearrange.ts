@@ -34,6 +34,17 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
   return { kind: 'wait', why };
 }
 
+/** Splits a chunk that nothing was done with yet: `size` letters in front, the rest behind. Gives the front. */
+export async function splitAt(work: Work, chunk: Chunk, size: number): Promise<Chunk> {
+  const front: Chunk = { ...chunk, key: `${chunk.key}.0`, letters: chunk.letters.slice(0, size) };
+  const rest: Chunk = { ...chunk, key: `${chunk.key}.1`, letters: chunk.letters.slice(size) };
+  await work.journal.commit((head) => ({ ...head, chunks: head.chunks + 1 }), {
+    chunks: [front, rest],
+    removeChunks: [chunk.key],
+  });
+  return front;
+}
+
 /** Halves a chunk, in its place and order: too many bytes for one transfer, or one message of it is refused. */
 export async function divide(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {
   await release(work, [...sorted.release, ...sorted.send.map(({ locked }) => locked)]);

@@ -1,14 +1,19 @@
 /** Running a plan, slice by slice. A slice lasts minutes at most; what is left is done by the next, in any process. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ReplayTarget } from '../broker.ts';
+import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
+import { collect } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
 import { markUnclear } from './ending.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
+import { gate, nextStep, PATIENCE } from './ramp.ts';
+import { splitAt } from './rearrange.ts';
 import type { ChunkResult, Work } from './work.ts';
 
 /** How a slice ended. */
@@ -28,7 +33,7 @@ export type SliceEnd =
  */
 export async function runSlice(office: Office, id: PlanId, deadline: number): Promise<SliceEnd> {
   const { head } = await loadPlan(office, id);
-  if (head.state !== 'running') {
+  if (!isActive(head)) {
     // Whoever ended it may have died before it gave the source back.
     await office.store.sources.vacate(head.source, id, office.clock());
     return { kind: 'over' };
@@ -45,7 +50,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
   try {
     // Read after the lease was taken: what the last holder wrote is seen, and what it still tries to write is refused.
     const current = await loadPlan(office, id);
-    if (current.head.state !== 'running') {
+    if (!isActive(current.head)) {
       over = true;
       return { kind: 'over' };
     }
@@ -72,6 +77,9 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     });
   }
 }
+
+/** Longest pause of a slice by itself, ms; a longer one is a queue message. */
+const MAX_NAP = 1000;
 
 class Slice {
   readonly #office: Office;
@@ -117,7 +125,7 @@ class Slice {
     for (;;) {
       await this.#keepLease();
       const chunk = await this.#nextChunk();
-      const end = this.#endBefore(chunk) ?? (await this.#after(chunk as Chunk, await workOn(work, chunk as Chunk)));
+      const end = this.#endBefore(chunk) ?? (await this.#advance(work, chunk as Chunk));
       if (end !== undefined) return end;
       if (this.#office.clock() >= this.#deadline) return { kind: 'more' };
     }
@@ -139,6 +147,71 @@ class Slice {
     const options = { unfinished: true, ...(this.#behind !== undefined && { after: this.#behind }) };
     for await (const chunk of this.#office.store.plans.chunks(this.#journal.head.id, options)) return chunk;
     return undefined;
+  }
+
+  /** Works on a chunk, if the ramp and the rate let it. What is in flight is finished first, whatever they say. */
+  async #advance(work: Work, chunk: Chunk): Promise<SliceEnd | undefined> {
+    let part = chunk;
+    if (chunk.state === 'planned') {
+      const passed = await this.#passGate(work.source);
+      if (typeof passed !== 'number') return passed;
+      if (passed === 0) return undefined;
+      if (passed < chunk.letters.length) part = await splitAt(work, chunk, passed);
+    }
+    return this.#after(part, await workOn(work, part));
+  }
+
+  /** How many letters may be sent now; 0 when the next look has to decide anew. */
+  async #passGate(source: Source): Promise<number | SliceEnd | undefined> {
+    const { store, clock } = this.#office;
+    const { pace, progress, counts, id } = this.#journal.head;
+    // The halt rule looks at the return alone: consumers that remember ids fail without a word.
+    const returned = pace.ramp === undefined ? 0 : await store.plans.countReturned(id);
+    const next = gate(pace, progress, counts.done, returned, clock());
+    switch (next.kind) {
+      case 'send':
+        return next.max;
+      case 'halt':
+        return this.#finish('halted', next.why);
+      case 'pace':
+        if (next.delayMs > MAX_NAP) return { kind: 'later', delayMs: next.delayMs };
+        await delay(next.delayMs);
+        return 0;
+      case 'observe':
+        return this.#observe(source, next.over, returned);
+    }
+  }
+
+  /** Watches a step: what comes back is collected, and without a sign of a consumer the run does not go on. */
+  async #observe(source: Source, over: boolean, returned: number): Promise<number | SliceEnd> {
+    const { clock, retryMs } = this.#office;
+    const { pace, progress, target, id, counts } = this.#journal.head;
+    const observeMs = pace.ramp?.observeMs ?? 0;
+    if (progress.observedFrom === 0) {
+      await this.#journal.commit((head) => ({
+        ...head,
+        state: 'observing',
+        stateReason: `watching step ${progress.step + 1}`,
+        progress: { ...head.progress, observedFrom: clock() },
+      }));
+      return { kind: 'later', delayMs: Math.min(observeMs, retryMs) };
+    }
+    await collect(this.#office, source);
+    if (!over) return { kind: 'later', delayMs: retryMs };
+    // What was collected just now counts before the next step begins.
+    if ((await this.#office.store.plans.countReturned(id)) !== returned) return 0;
+    if ((await this.#office.broker.isWaiting(source, target, id)) === 'yes') {
+      const waited = clock() - progress.observedFrom;
+      if (waited < PATIENCE * observeMs) return { kind: 'later', delayMs: retryMs };
+      return this.#finish('paused', 'no-evidence: nobody has consumed the letters of this step');
+    }
+    await this.#journal.commit((head) => ({
+      ...head,
+      state: 'running',
+      stateReason: '',
+      progress: nextStep(progress, counts.done, returned, clock()),
+    }));
+    return 0;
   }
 
   async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
@@ -186,6 +259,11 @@ class Slice {
   }
 }
 
+/** Whether a run is under way, sending or watching. */
+function isActive({ state }: PlanHead): boolean {
+  return state === 'running' || state === 'observing';
+}
+
 /** Writes the end of a run, or its pause, and audits it. */
 async function endRun(
   office: Office,
@@ -194,7 +272,7 @@ async function endRun(
   reason: string,
   change: (head: PlanHead) => PlanHead = (head) => head,
 ): Promise<SliceEnd> {
-  const over = state !== 'paused';
+  const over = state === 'finished' || state === 'cancelled';
   await journal.commit((head) => ({
     ...change(head),
     state,
@@ -208,7 +286,7 @@ async function endRun(
     {
       at: office.clock(),
       operator: startedBy,
-      operation: over ? 'plan.finish' : 'plan.pause',
+      operation: over ? 'plan.finish' : state === 'halted' ? 'plan.halt' : 'plan.pause',
       source: { key: source, name: sourceName },
       planId: id,
     },

@@ -6,6 +6,7 @@ import { bodyParts, openEnvelope } from './envelope.ts';
 import { type Namespace, shareNamespace } from './namespace.ts';
 import { reset } from './reset.ts';
 import { openReplayTarget } from './target.ts';
+import { lookForWaiting } from './waiting.ts';
 
 /** What the adapter needs from its surroundings. */
 export interface ServiceBusOptions {
@@ -52,6 +53,7 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
     async openTarget(source, entity) {
       return openReplayTarget(namespaceAt(source.namespace.connection), entity);
     },
+    isWaiting: (source, entity, planId) => lookForWaiting(namespaceAt(source.namespace.connection), entity, planId),
     reset,
     bodyOf: (message) => bodyParts(openEnvelope(message)),
     async close() {

@@ -109,6 +109,14 @@ export class PlanStore {
     });
   }
 
+  /** How many letters of the plan came back. */
+  async countReturned(id: PlanId): Promise<number> {
+    let count = 0;
+    const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
+    for await (const _row of this.#table.query(filter, { select: ['PartitionKey', 'RowKey'] })) count++;
+    return count;
+  }
+
   /** Letters of the plan that came back, by source and number. */
   async *returned(id: PlanId): AsyncGenerator<Returned> {
     const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
@@ -144,6 +152,19 @@ const sequence = z.string().transform((text, context): SequenceNumber => {
   return z.NEVER;
 });
 
+const paceRow = z.object({
+  rate: z.number(),
+  ramp: z.object({ steps: z.array(z.number()), observeMs: z.number(), haltAbove: z.number() }).optional(),
+});
+const progressRow = z.object({
+  step: z.number(),
+  doneBefore: z.number(),
+  returnedBefore: z.number(),
+  observedFrom: z.number(),
+  pacedFrom: z.number(),
+  pacedDone: z.number(),
+});
+
 const headSchema = z.object({
   partitionKey: z.string().transform((text, context): PlanId => {
     const id = parsePlanId(text);
@@ -176,6 +197,8 @@ const headSchema = z.object({
   maybeDuplicate: z.number(),
   request: z.enum(['none', 'pause', 'cancel']),
   runner: z.string(),
+  pace: json(paceRow),
+  progress: json(progressRow),
   startedAt: time.optional(),
   startedBy: z.string(),
   finishedAt: time.optional(),
@@ -186,7 +209,20 @@ function isJson(text: string): boolean {
 }
 
 function headRow(head: PlanHead, writeId: string): RowWrite {
-  const { id, choices, findings, counts, cursor, createdAt, expiresAt, startedAt, finishedAt, ...plain } = head;
+  const {
+    id,
+    choices,
+    findings,
+    counts,
+    cursor,
+    pace,
+    progress,
+    createdAt,
+    expiresAt,
+    startedAt,
+    finishedAt,
+    ...plain
+  } = head;
   return {
     ...plain,
     ...counts,
@@ -195,6 +231,8 @@ function headRow(head: PlanHead, writeId: string): RowWrite {
     writeId,
     choices: JSON.stringify(choices),
     findings: JSON.stringify(findings),
+    pace: JSON.stringify(pace),
+    progress: JSON.stringify(progress),
     cursor: cursor ?? '',
     createdAt: new Date(createdAt),
     expiresAt: new Date(expiresAt),
@@ -211,6 +249,7 @@ function readHead(row: StoredRow): VersionedHead {
     ...plain,
     id: partitionKey,
     counts,
+    pace: { ...plain.pace, ramp: plain.pace.ramp },
     startedAt: plain.startedAt,
     finishedAt: plain.finishedAt,
   };

@@ -141,7 +141,7 @@ export class TestOffice {
   /** Starts a plan and waits for its end, in the call and then by asking. */
   async run(plan: PlanJson, wait = 20): Promise<PlanJson> {
     const path = `plans/${plan.id}/run`;
-    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending }, 'replay', {
+    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending, ramp: false }, 'replay', {
       prefer: `wait=${wait}`,
     });
     return started.state === 'finished' ? this.getPlan(plan.id) : this.finished(plan.id);

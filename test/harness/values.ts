@@ -100,6 +100,8 @@ export function aPlan(changes: Partial<PlanHead> = {}): PlanHead {
     counts: { planned: 2, pending: 2, done: 0, skipped: 0, failed: 0, left: 0, maybeDuplicate: 0 },
     request: 'none',
     runner: '',
+    pace: { rate: 0, ramp: undefined },
+    progress: { step: 0, doneBefore: 0, returnedBefore: 0, observedFrom: 0, pacedFrom: 0, pacedDone: 0 },
     startedAt: undefined,
     startedBy: '',
     finishedAt: undefined,
