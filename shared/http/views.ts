@@ -117,6 +117,8 @@ export function planView(head: PlanHead) {
     choices: head.choices,
     findings: head.findings,
     counts: head.counts,
+    letters: head.tally,
+    secondsAtRate: secondsAtRate(head.counts.pending),
     pace: paceView(head),
     createdAt: iso(head.createdAt),
     createdBy: head.createdBy,
@@ -125,6 +127,11 @@ export function planView(head: PlanHead) {
     startedBy: head.startedBy || null,
     finishedAt: iso(head.finishedAt),
   };
+}
+
+/** How long what is pending takes at some rates (letters a second), without the ramp's pauses. */
+function secondsAtRate(letters: number): Record<string, number> {
+  return Object.fromEntries([1, 10, 50, 200].map((rate) => [rate, Math.ceil(letters / rate)]));
 }
 
 /** How fast a run goes and where it is in its ramp; `null` for a plan that was never started. */

@@ -57,7 +57,7 @@ export async function startPlan(
 
 /** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
 export async function resumePlan(office: Office, id: PlanId, operator: string, deadline: number): Promise<PlanHead> {
-  const found = await loadPlan(office, id);
+  const found = await expireIfOld(office, await loadPlan(office, id));
   if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
   return begin(office, found, operator, 'plan.resume', deadline);
@@ -112,7 +112,7 @@ export async function pausePlan(office: Office, id: PlanId, operator: string): P
 /** Cancels a plan: letters not sent yet stay where they are. Cancelling what is cancelled does nothing. Throws `DLO_PLAN_STATE`. */
 export async function cancelPlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
   const found = await loadPlan(office, id);
-  if (['preparing', 'ready', 'paused', 'halted'].includes(found.head.state)) {
+  if (IDLE_STATES.includes(found.head.state)) {
     return cancelIdle(office, found, operator);
   }
   return ask(office, id, 'cancel', operator, ['running', 'observing'], ['cancelled']);
@@ -148,25 +148,10 @@ async function ask(
 }
 
 async function cancelIdle(office: Office, { head, etag }: VersionedHead, operator: string): Promise<PlanHead> {
-  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
-  let maybe = 0;
-  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
-    maybe = await markUnclear(office, head, chunk);
-    break;
-  }
-  const { counts } = head;
   const cancelled: PlanHead = {
-    ...head,
+    ...(await abandoned(office, head)),
     state: 'cancelled',
     stateReason: 'cancelled by an operator',
-    runner: '',
-    finishedAt: office.clock(),
-    counts: {
-      ...counts,
-      pending: 0,
-      left: counts.left + counts.pending,
-      maybeDuplicate: counts.maybeDuplicate + maybe,
-    },
   };
   const where = { key: head.source, name: head.sourceName };
   const at = office.clock();
@@ -244,12 +229,37 @@ export async function watchRuns(office: Office): Promise<void> {
   }
 }
 
+/** States in which a plan holds nothing and waits for somebody. */
+const IDLE_STATES: readonly PlanState[] = ['preparing', 'ready', 'paused', 'halted'];
+
+/** A plan that ends without having been carried out: what it did not get to stays where it is. */
+async function abandoned(office: Office, head: PlanHead): Promise<PlanHead> {
+  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
+  let maybe = 0;
+  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
+    maybe = await markUnclear(office, head, chunk);
+    break;
+  }
+  const { counts } = head;
+  return {
+    ...head,
+    runner: '',
+    finishedAt: office.clock(),
+    counts: {
+      ...counts,
+      pending: 0,
+      left: counts.left + counts.pending,
+      maybeDuplicate: counts.maybeDuplicate + maybe,
+    },
+  };
+}
+
 /** Marks a plan that waited too long as expired, and tells its head as it is now. */
 export async function expireIfOld(office: Office, found: VersionedHead): Promise<VersionedHead> {
   const { head, etag } = found;
-  if ((head.state !== 'ready' && head.state !== 'preparing') || office.clock() < head.expiresAt) return found;
-  const counts = { ...head.counts, pending: 0, left: head.counts.left + head.counts.pending };
-  const expired: PlanHead = { ...head, state: 'expired', counts, stateReason: 'not run within 24 hours', runner: '' };
+  if (!IDLE_STATES.includes(head.state) || office.clock() < head.expiresAt) return found;
+  const stateReason = head.startedAt === undefined ? 'not run within 24 hours' : 'not resumed within 7 days';
+  const expired: PlanHead = { ...(await abandoned(office, head)), state: 'expired', stateReason };
   try {
     const writeId = newWriteId(office);
     return { head: expired, etag: await office.store.plans.commit(expired, etag, writeId), writeId };

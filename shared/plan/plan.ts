@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import type { Pace, Progress } from './ramp.ts';
+import type { PlanTally } from './tally.ts';
 
 /** The states of a plan; `observing` and `halted` belong to runs with a ramp. */
 export const PLAN_STATES = [
@@ -154,12 +155,14 @@ export interface PlanHead {
   readonly stateReason: string;
   readonly createdAt: number;
   readonly createdBy: string;
-  /** After this it cannot be started any more. */
+  /** After this it cannot be started or resumed any more. */
   readonly expiresAt: number;
   /** While preparing: the first number not looked at yet. */
   readonly cursor: SequenceNumber | undefined;
   readonly chunks: number;
   readonly counts: Counts;
+  /** What kinds of letters it acts on. */
+  readonly tally: PlanTally;
   /** What an operator asked for while somebody else was running it. */
   readonly request: 'none' | 'pause' | 'cancel';
   /** Token of the lease under which it is being run; every journal write of another is refused. */

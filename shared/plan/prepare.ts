@@ -19,6 +19,7 @@ import {
 } from './plan.ts';
 import { countExpiry, countMaybeSent, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
 import { beginProgress } from './ramp.ts';
+import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
@@ -79,6 +80,7 @@ export async function createPlan(
     cursor: undefined,
     chunks: 0,
     counts: NO_COUNTS,
+    tally: NO_TALLY,
     request: 'none',
     runner: '',
     pace: { rate: 0, ramp: undefined },
@@ -180,6 +182,8 @@ async function layOut(
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
       batch.bytes += letter.bytes + OVERHEAD;
+      const now = office.clock();
+      batch.tallies.push((tally) => countLetter(tally, record, now));
       if (action === 'replay') {
         batch.notes.push((findings) => countMaybeSent(countExpiry(findings, source, letter), record));
       }
@@ -201,13 +205,14 @@ interface Batch {
   readonly letters: ChunkLetter[];
   readonly exceptions: Exception[];
   readonly notes: ((findings: readonly Finding[]) => Finding[])[];
+  readonly tallies: ((tally: PlanTally) => PlanTally)[];
   bytes: number;
   /** Its letters may have been sent by an earlier run. */
   maybeDuplicate: boolean;
 }
 
 function newBatch(): Batch {
-  return { letters: [], exceptions: [], notes: [], bytes: 0, maybeDuplicate: false };
+  return { letters: [], exceptions: [], notes: [], tallies: [], bytes: 0, maybeDuplicate: false };
 }
 
 function isFull(batch: Batch, source: Source, bytes: number, maybeDuplicate: boolean): boolean {
@@ -239,6 +244,7 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
       cursor: cursor ?? head.cursor,
       chunks: head.chunks + (chunk === undefined ? 0 : 1),
       findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
+      tally: batch.tallies.reduce((tally, count) => count(tally), head.tally),
       counts: {
         ...head.counts,
         planned: head.counts.planned + batch.letters.length + batch.exceptions.length,

@@ -78,6 +78,9 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
   }
 }
 
+/** A paused or halted plan can be resumed this long, ms. */
+const PAUSED_LIFETIME = 7 * 86_400_000;
+
 /** Longest pause of a slice by itself, ms; a longer one is a queue message. */
 const MAX_NAP = 1000;
 
@@ -279,7 +282,7 @@ async function endRun(
     stateReason: reason,
     request: 'none',
     runner: '',
-    ...(over && { finishedAt: office.clock() }),
+    ...(over ? { finishedAt: office.clock() } : { expiresAt: office.clock() + PAUSED_LIFETIME }),
   }));
   const { counts, id, source, sourceName, startedBy } = journal.head;
   await office.store.audit.note(

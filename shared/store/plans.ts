@@ -14,6 +14,7 @@ import {
   type PlanHead,
   SKIP_REASONS,
 } from '../plan/plan.ts';
+import { tallySchema } from '../plan/tally.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';
 import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
@@ -197,6 +198,7 @@ const headSchema = z.object({
   maybeDuplicate: z.number(),
   request: z.enum(['none', 'pause', 'cancel']),
   runner: z.string(),
+  tally: json(tallySchema),
   pace: json(paceRow),
   progress: json(progressRow),
   startedAt: time.optional(),
@@ -215,6 +217,7 @@ function headRow(head: PlanHead, writeId: string): RowWrite {
     findings,
     counts,
     cursor,
+    tally,
     pace,
     progress,
     createdAt,
@@ -231,6 +234,7 @@ function headRow(head: PlanHead, writeId: string): RowWrite {
     writeId,
     choices: JSON.stringify(choices),
     findings: JSON.stringify(findings),
+    tally: JSON.stringify(tally),
     pace: JSON.stringify(pace),
     progress: JSON.stringify(progress),
     cursor: cursor ?? '',

@@ -100,6 +100,7 @@ export function aPlan(changes: Partial<PlanHead> = {}): PlanHead {
     counts: { planned: 2, pending: 2, done: 0, skipped: 0, failed: 0, left: 0, maybeDuplicate: 0 },
     request: 'none',
     runner: '',
+    tally: { reason: {}, category: {}, age: {}, bytes: 0 },
     pace: { rate: 0, ramp: undefined },
     progress: { step: 0, doneBefore: 0, returnedBefore: 0, observedFrom: 0, pacedFrom: 0, pacedDone: 0 },
     startedAt: undefined,
