@@ -1,33 +1,44 @@
-/** Claims of a connection: which entity paths its tokens cover, and until when. */
+/** Claims of a connection: which entity paths its tokens cover, what they allow there, and until when. */
 import { readValue } from '../../shared/serviceBus/amqp.ts';
 import type { Clock } from './clock.ts';
 import { BrokerError } from './errors.ts';
 import { malformed, type Request, text } from './request.ts';
-import { checkSasToken, covers, pathOf, type SasKey } from './sas.ts';
+import { checkToken, covers, pathOf, RIGHTS, type Right, type SasKey } from './sas.ts';
 
 /** What `put-token` needs of a connection. */
 export interface TokenTaker {
-  readonly broker: { readonly sasKey: SasKey; readonly tokenClock: Clock };
+  readonly broker: { readonly sasKeys: readonly SasKey[]; readonly tokenClock: Clock };
   readonly claims: Claims;
 }
 
-export class Claims {
-  /** Expiry in milliseconds since 1970, by audience path in lower case. */
-  readonly #expiries = new Map<string, number>();
+interface Claim {
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly rights: readonly Right[];
+}
 
-  grant(path: string, expiresAt: number): void {
-    this.#expiries.set(path, expiresAt);
+export class Claims {
+  /** By audience path in lower case. */
+  readonly #claims = new Map<string, Claim>();
+
+  grant(path: string, claim: Claim): void {
+    this.#claims.set(path, claim);
   }
 
-  /** Throws amqp:unauthorized-access unless a claim that has not expired covers the path. */
-  check(path: string, now: number): void {
+  /** Throws amqp:unauthorized-access unless a claim that has not expired gives one of the rights on the path. */
+  check(path: string, now: number, rights: readonly Right[] = RIGHTS): void {
     const wanted = path.toLowerCase();
-    for (const [scope, expiresAt] of this.#expiries) {
-      if (expiresAt > now && covers(scope, wanted)) return;
+    let covered = false;
+    for (const [scope, claim] of this.#claims) {
+      if (claim.expiresAt <= now || !covers(scope, wanted)) continue;
+      if (rights.some((right) => claim.rights.includes(right))) return;
+      covered = true;
     }
     throw new BrokerError(
       'amqp:unauthorized-access',
-      `Unauthorized access: no valid token for '${path}' was put to $cbs on this connection.`,
+      covered
+        ? `Unauthorized access: '${rights.join("' or '")}' is required for '${path}', and the token does not give it.`
+        : `Unauthorized access: no valid token for '${path}' was put to $cbs on this connection.`,
     );
   }
 }
@@ -47,11 +58,11 @@ export function putToken(request: Request, { broker, claims }: TokenTaker): void
       `Tokens of type '${type}' are not supported: this broker knows shared access signatures only.`,
     );
   }
-  const grant = checkSasToken(token, broker.sasKey, broker.tokenClock.now());
+  const grant = checkToken(token, broker.sasKeys, broker.tokenClock.now());
   if ('refusal' in grant) throw new BrokerError('amqp:unauthorized-access', grant.refusal);
   const path = pathOf(audience);
   if (!covers(grant.scope, path)) {
     throw new BrokerError('amqp:unauthorized-access', `The token does not cover '${audience}'.`);
   }
-  claims.grant(path, grant.expiresAt);
+  claims.grant(path, grant);
 }

@@ -3,19 +3,33 @@
  * Everything is validated; what this broker cannot do yet is refused by name when it starts.
  */
 import { z } from 'zod';
-import type { EntitySettings } from './entity.ts';
+import { type RuleConfig, ruleSchema } from './rules/config.ts';
+import type { EntitySettings } from './settings.ts';
+import { type EntityStatus, STATUSES } from './status.ts';
 
 /** A queue or subscription and how it behaves. */
 export interface EntityConfig {
   readonly name: string;
   readonly settings: EntitySettings;
+  /** Default `Active`. */
+  readonly status?: EntityStatus;
+  /** Path of a queue or topic to which every message goes on. */
+  readonly forwardTo?: string;
+  /** Path of a queue or topic to which every dead letter goes on. */
+  readonly forwardDeadLettersTo?: string;
 }
 
-/** A topic. `defaultTimeToLive` in milliseconds. */
-export interface TopicConfig {
+/** A subscription; without `rules` it has the default one, which lets everything in. */
+export interface SubscriptionConfig extends EntityConfig {
+  readonly rules?: readonly RuleConfig[];
+}
+
+/** A topic. Durations in milliseconds; the subscriptions share its partitions. */
+export interface TopicConfig extends Pick<EntitySettings, 'defaultTimeToLive' | 'duplicateWindow' | 'partitions'> {
   readonly name: string;
-  readonly defaultTimeToLive: number;
-  readonly subscriptions: readonly EntityConfig[];
+  /** Default `Active`. */
+  readonly status?: EntityStatus;
+  readonly subscriptions: readonly SubscriptionConfig[];
 }
 
 /** A validated configuration. */
@@ -53,6 +67,8 @@ const name = z
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._\-/]*[A-Za-z0-9])?$/, 'must start and end with a letter or digit')
   .max(260);
 const forward = z.string().nullish();
+/** How many partitions an entity has that is partitioned, on the Standard tier. */
+const PARTITIONS = 16;
 
 // The emulator's own default time to live; the other defaults are those of the service.
 const timeToLive = duration.default(3_600_000);
@@ -60,13 +76,16 @@ const timeToLive = duration.default(3_600_000);
 // Accepted and without effect here: sizes, display data, and settings of tools.
 const WITHOUT_EFFECT = {
   MaxSizeInMegabytes: z.number().optional(),
-  DuplicateDetectionHistoryTimeWindow: duration.optional(),
   EnableBatchedOperations: z.boolean().optional(),
   UserMetadata: z.string().optional(),
 };
 const SHARED = {
   DefaultMessageTimeToLive: timeToLive,
   RequiresDuplicateDetection: z.boolean().default(false),
+  DuplicateDetectionHistoryTimeWindow: duration
+    .pipe(z.number().min(20_000, 'at least PT20S').max(604_800_000, 'at most P7D'))
+    .default(600_000),
+  Status: z.enum(STATUSES).optional(),
   EnablePartitioning: z.boolean().default(false),
   ...WITHOUT_EFFECT,
 };
@@ -81,7 +100,7 @@ const entityProperties = z.strictObject({
 });
 const topicProperties = z.strictObject(SHARED);
 const queue = z.object({ Name: name, Properties: entityProperties.prefault({}) });
-const subscription = queue.extend({ Rules: z.array(z.unknown()).nullish() });
+const subscription = queue.extend({ Rules: z.array(ruleSchema).nullish() });
 const topic = z.object({
   Name: name,
   Properties: topicProperties.prefault({}),
@@ -104,6 +123,7 @@ const file = z.object({
 });
 
 type EntityProperties = z.output<typeof entityProperties>;
+type TopicProperties = z.output<typeof topicProperties>;
 
 /**
  * Validates the content of an emulator `Config.json`.
@@ -120,16 +140,11 @@ export function parseConfig(json: unknown): EmulatorConfig {
   const topics = namespace?.Topics ?? [];
   const root = 'UserConfig.Namespaces[0]';
   const unsupported: string[] = [];
-  queues.forEach(({ Properties }, at) => {
-    unsupported.push(...missingFeatures(Properties, `${root}.Queues[${at}]`));
-  });
-  topics.forEach(({ Properties, Subscriptions }, at) => {
-    const path = `${root}.Topics[${at}]`;
-    unsupported.push(...missingFeatures(Properties, path));
-    Subscriptions.forEach((entry, index) => {
-      const entryPath = `${path}.Subscriptions[${index}]`;
-      unsupported.push(...missingFeatures(entry.Properties, entryPath));
-      if (entry.Rules?.length) unsupported.push(`${entryPath}.Rules: rules are not supported yet`);
+  topics.forEach((topic, at) => {
+    topic.Subscriptions.forEach((entry, index) => {
+      const path = `${root}.Topics[${at}].Subscriptions[${index}]`;
+      unsupported.push(...settingsOfTopic(entry.Properties, topic.Properties, path));
+      refuseDuplicates((entry.Rules ?? []).map((rule, i) => [rule.name, `${path}.Rules[${i}].Name`] as const));
     });
   });
   refuseDuplicates([
@@ -143,36 +158,76 @@ export function parseConfig(json: unknown): EmulatorConfig {
       ),
     );
   });
-  const settings = (entry: { Name: string; Properties: EntityProperties }): EntityConfig => ({
-    name: entry.Name,
-    settings: {
-      lockDuration: entry.Properties.LockDuration,
-      maxDeliveryCount: entry.Properties.MaxDeliveryCount,
-      defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
-      deadLetteringOnMessageExpiration: entry.Properties.DeadLetteringOnMessageExpiration,
-    },
-  });
   return {
-    queues: queues.map(settings),
+    queues: queues.map((entry) => entityConfig(entry.Name, entry.Properties)),
     topics: topics.map((entry) => ({
-      name: entry.Name,
-      defaultTimeToLive: entry.Properties.DefaultMessageTimeToLive,
-      subscriptions: entry.Subscriptions.map(settings),
+      ...topicConfig(entry.Name, entry.Properties),
+      subscriptions: entry.Subscriptions.map((sub) => ({
+        ...entityConfig(sub.Name, sub.Properties),
+        ...(sub.Rules?.length ? { rules: sub.Rules } : {}),
+      })),
     })),
     unsupported,
   };
 }
 
-function missingFeatures(properties: Partial<EntityProperties>, path: string): string[] {
-  const features = {
-    RequiresSession: 'sessions are',
-    RequiresDuplicateDetection: 'duplicate detection is',
-    EnablePartitioning: 'partitioning is',
-    ForwardTo: 'forwarding is',
-    ForwardDeadLetteredMessagesTo: 'forwarding is',
-  } as const;
-  return Object.entries(features).flatMap(([setting, feature]) =>
-    properties[setting as keyof typeof features] ? [`${path}.Properties.${setting}: ${feature} not supported yet`] : [],
+/** A queue or subscription out of `Properties`. Throws an error that names everything that is wrong. */
+export function queueConfigOf(name: string, properties: unknown): EntityConfig {
+  const entry = parsed(queue, { Name: name, Properties: properties });
+  return entityConfig(entry.Name, entry.Properties);
+}
+
+/** A topic without subscriptions out of `Properties`. Throws an error that names everything that is wrong. */
+export function topicConfigOf(name: string, properties: unknown): Omit<TopicConfig, 'subscriptions'> {
+  const entry = parsed(topic, { Name: name, Properties: properties });
+  return topicConfig(entry.Name, entry.Properties);
+}
+
+function parsed<T extends z.ZodType>(schema: T, json: unknown): z.output<T> {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  throw new Error(result.error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`).join('; '));
+}
+
+function topicConfig(name: string, properties: TopicProperties): Omit<TopicConfig, 'subscriptions'> {
+  return {
+    name,
+    defaultTimeToLive: properties.DefaultMessageTimeToLive,
+    ...sharedSettings(properties),
+    ...(properties.Status && { status: properties.Status }),
+  };
+}
+
+function entityConfig(name: string, properties: EntityProperties): EntityConfig {
+  const { Status, ForwardTo, ForwardDeadLetteredMessagesTo } = properties;
+  return {
+    name,
+    settings: {
+      lockDuration: properties.LockDuration,
+      maxDeliveryCount: properties.MaxDeliveryCount,
+      defaultTimeToLive: properties.DefaultMessageTimeToLive,
+      deadLetteringOnMessageExpiration: properties.DeadLetteringOnMessageExpiration,
+      ...(properties.RequiresSession && { requiresSession: true }),
+      ...sharedSettings(properties),
+    },
+    ...(Status && { status: Status }),
+    ...(ForwardTo && { forwardTo: ForwardTo }),
+    ...(ForwardDeadLetteredMessagesTo && { forwardDeadLettersTo: ForwardDeadLetteredMessagesTo }),
+  };
+}
+
+function sharedSettings(properties: TopicProperties): Pick<EntitySettings, 'duplicateWindow' | 'partitions'> {
+  return {
+    ...(properties.RequiresDuplicateDetection && { duplicateWindow: properties.DuplicateDetectionHistoryTimeWindow }),
+    ...(properties.EnablePartitioning && { partitions: PARTITIONS }),
+  };
+}
+
+/** What a subscription asks for and only its topic can have. */
+function settingsOfTopic(own: EntityProperties, topic: TopicProperties, path: string): string[] {
+  const settings = ['RequiresDuplicateDetection', 'EnablePartitioning'] as const;
+  return settings.flatMap((setting) =>
+    own[setting] && !topic[setting] ? [`${path}.Properties.${setting}: this is decided by the topic`] : [],
   );
 }
 

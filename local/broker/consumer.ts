@@ -1,12 +1,12 @@
-/** A link on which a client receives the messages of a queue, subscription or dead-letter queue. */
-
+/** A link on which a client receives the messages of a queue, subscription, session or dead-letter queue. */
 import { forget, type Outcome, type RawDisposition, unwritten, writeDisposition } from './delivery.ts';
 import type { Entity, Settlement } from './entity.ts';
-import { asBrokerError, type BrokerError } from './errors.ts';
+import { asBrokerError, BrokerError } from './errors.ts';
 import { answerDrain } from './link.ts';
 import { readOutcome } from './outcome.ts';
 import type { Peer } from './peer.ts';
 import type { RheaDelivery, RheaLink } from './rhea.ts';
+import { type SessionLock, sessionLockLost } from './sessions.ts';
 
 /** Settle mode "settled": the client asked for receive-and-delete. */
 const SETTLED = 1;
@@ -17,16 +17,19 @@ export class Consumer {
   readonly #link: RheaLink;
   readonly #entity: Entity;
   readonly #peer: Peer;
+  readonly #session: SessionLock | undefined;
   readonly #removes: boolean;
   readonly #unsubscribe: () => void;
   #scheduled = false;
   #drainTimer: NodeJS.Timeout | undefined;
   #removed = 0;
 
-  constructor(link: RheaLink, entity: Entity, peer: Peer) {
+  /** `session`: the one this link was opened for. */
+  constructor(link: RheaLink, entity: Entity, peer: Peer, session?: SessionLock) {
     this.#link = link;
     this.#entity = entity;
     this.#peer = peer;
+    this.#session = session;
     this.#removes = link.remote.attach.snd_settle_mode === SETTLED;
     this.#unsubscribe = entity.onAvailable(() => this.wake());
   }
@@ -41,10 +44,19 @@ export class Consumer {
     });
   }
 
-  /** Stops delivering. Locks stay until they expire: they belong to the message, not to the link. */
+  /**
+   * Stops delivering. Locks of messages stay until they expire: they belong to the message, not to the link. A session's
+   * lock ends with its link.
+   */
   close(): void {
     this.#unsubscribe();
     clearTimeout(this.#drainTimer);
+    if (this.#session) this.#entity.closeSession(this.#session);
+  }
+
+  /** Ends the link because the lock on its session is lost. */
+  lose(): void {
+    if (this.#session && this.#link.is_open()) this.#end(sessionLockLost(this.#session.id));
   }
 
   /** Settles deliveries as the client decided, and answers. */
@@ -57,6 +69,14 @@ export class Consumer {
   #deliver(): void {
     const link = this.#link;
     if (!link.is_open()) return;
+    try {
+      this.#entity.check('receive');
+    } catch (caught) {
+      if (!(caught instanceof BrokerError)) throw caught;
+      this.#end(caught);
+      return;
+    }
+    if (this.#session && !this.#session.held) return;
     const { outgoing } = link.session;
     for (let credit = link.credit - unwritten(link); credit > 0 && outgoing.available() > 0; credit--) {
       if (!this.#deliverOne()) break;
@@ -67,17 +87,21 @@ export class Consumer {
   #deliverOne(): boolean {
     const entity = this.#entity;
     if (this.#removes) {
-      const entry = entity.removeNext();
+      const entry = entity.removeNext(this.#session);
       if (!entry) return false;
       const tag = Buffer.alloc(16);
       tag.writeUInt32BE(++this.#removed, 12);
       this.#link.send(entity.encoded(entry), tag, 0);
       return true;
     }
-    const locked = entity.lockNext();
+    const locked = entity.lockNext(this.#session);
     if (!locked) return false;
     this.#link.send(entity.encoded(locked.entry, false, true), locked.tag, 0);
     return true;
+  }
+
+  #end({ condition, message }: BrokerError): void {
+    this.#link.close({ condition, description: message });
   }
 
   /** A drain ends when every transfer is written, or the client would count credit twice. */
@@ -109,7 +133,7 @@ export class Consumer {
     this.#peer.broker.faults.perform(
       [{ at: 'settle', entity: this.#entity.path, operation: decided.kind, via: 'link' }],
       {
-        act: () => this.#entity.settle([token], decided),
+        act: () => this.#entity.settle([token], decided, { session: this.#session, caller: this.#peer.identity }),
         succeed: () => answer('accepted'),
         fail,
         forget: () => forget(delivery),

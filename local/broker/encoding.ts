@@ -8,15 +8,28 @@ export function encodeStringMap(entries: Record<string, Buffer>): Buffer {
 
 /** An array of timestamps, milliseconds since 1970. */
 export function encodeTimestamps(times: readonly number[]): Buffer {
-  const items = Buffer.alloc(times.length * 8);
-  times.forEach((time, index) => {
-    items.writeBigInt64BE(BigInt(time), index * 8);
+  return encodeArray(
+    0x83,
+    times.map((time) => BigInt(time)),
+  );
+}
+
+/** An array of longs. */
+export function encodeLongs(numbers: readonly bigint[]): Buffer {
+  return encodeArray(0x81, numbers);
+}
+
+/** An array of eight-byte whole numbers of the type with this constructor code. */
+function encodeArray(code: number, numbers: readonly bigint[]): Buffer {
+  const items = Buffer.alloc(numbers.length * 8);
+  numbers.forEach((number, index) => {
+    items.writeBigInt64BE(number, index * 8);
   });
   const head = Buffer.alloc(10);
   head.writeUInt8(0xf0, 0);
   head.writeUInt32BE(5 + items.length, 1);
-  head.writeUInt32BE(times.length, 5);
-  head.writeUInt8(0x83, 9);
+  head.writeUInt32BE(numbers.length, 5);
+  head.writeUInt8(code, 9);
   return Buffer.concat([head, items]);
 }
 
@@ -41,4 +54,20 @@ export function encodeAnswer(correlationId: Buffer, properties: Record<string, B
     encodeSection(SECTION.applicationProperties, encodeStringMap(properties)),
     encodeSection(SECTION.value, body),
   ]);
+}
+
+/** An encoded double. */
+export function encodeDouble(value: number): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUInt8(0x82, 0);
+  bytes.writeDoubleBE(value, 1);
+  return bytes;
+}
+
+/** An encoded ulong. */
+export function encodeUlong(value: bigint): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUInt8(0x80, 0);
+  bytes.writeBigUInt64BE(value, 1);
+  return bytes;
 }

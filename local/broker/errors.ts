@@ -7,12 +7,18 @@ const STATUS = {
   'amqp:not-allowed': 400,
   'amqp:not-found': 404,
   'amqp:not-implemented': 501,
+  'amqp:resource-limit-exceeded': 403,
   'amqp:unauthorized-access': 401,
   'com.microsoft:argument-error': 400,
   'com.microsoft:argument-out-of-range': 400,
+  'com.microsoft:entity-disabled': 400,
+  'com.microsoft:entity-already-exists': 409,
   'com.microsoft:message-lock-lost': 410,
   'com.microsoft:message-not-found': 404,
   'com.microsoft:server-busy': 503,
+  'com.microsoft:session-cannot-be-locked': 410,
+  'com.microsoft:session-lock-lost': 410,
+  'com.microsoft:timeout': 408,
 } as const;
 
 /** A condition this broker uses of its own accord. Faults may name any other. */

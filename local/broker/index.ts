@@ -6,8 +6,10 @@
  * const broker = await startBroker({ config: parseConfig(JSON.parse(await readFile('Config.json', 'utf8'))) });
  * const client = new ServiceBusClient(broker.connectionString);
  */
+export { overHttp } from './admin/client.ts';
 export { type Clock, MovableClock } from './clock.ts';
 export { type EmulatorConfig, parseConfig } from './config.ts';
 export type { FaultHandle, FaultRule, Faults } from './faults.ts';
-export type { SasKey } from './sas.ts';
+export { parseKeys } from './keys.ts';
+export type { Right, SasKey } from './sas.ts';
 export { type BrokerOptions, type RunningBroker, type StoredView, startBroker } from './server.ts';

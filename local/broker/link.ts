@@ -1,5 +1,5 @@
 /** Links: reading what a peer asks for, confirming or refusing it, and answering a drain. */
-import { frames, type RheaLink, type Terminus } from './rhea.ts';
+import { frames, type RheaLink } from './rhea.ts';
 
 /** Answers a drain: gives all credit back and says so, also when there was none left. */
 export function answerDrain(link: RheaLink): void {
@@ -23,20 +23,20 @@ export function answerDrain(link: RheaLink): void {
 
 /** Address of the terminus the peer named, `undefined` when it named none. */
 export function remoteAddress(link: RheaLink, end: 'source' | 'target'): string | undefined {
-  const terminus = link.remote.attach[end] as Terminus | null | undefined;
+  const terminus = link.remote.attach[end];
   return terminus?.address ?? undefined;
 }
 
 /** Names of the filters a peer put on its source. */
 export function sourceFilters(link: RheaLink): string[] {
-  return Object.keys((link.remote.attach.source as Terminus | null | undefined)?.filter ?? {});
+  return Object.keys(link.remote.attach.source?.filter ?? {});
 }
 
 /** Answers an attach with the peer's own terms. `maxMessageBytes` only on a link the broker receives on. */
 export function confirmAttach(link: RheaLink, maxMessageBytes?: number): void {
   const { local, remote } = link;
   for (const end of ['source', 'target'] as const) {
-    const terminus = remote.attach[end] as Terminus | null | undefined;
+    const terminus = remote.attach[end];
     if (terminus) local.attach[end] = terminus.described();
   }
   local.attach.snd_settle_mode = remote.attach.snd_settle_mode;

@@ -48,7 +48,16 @@ export interface Arrival {
   readonly absoluteExpiry: number | undefined;
   /** Annotation `x-opt-scheduled-enqueue-time`, milliseconds since 1970. */
   readonly scheduledFor: number | undefined;
+  /** Property `message-id` as text; a message always has one once it is taken in. */
+  readonly messageId: string;
+  /** Property `group-id`. */
+  readonly sessionId: string | undefined;
+  /** Annotation `x-opt-partition-key`. */
+  readonly partitionKey: string | undefined;
 }
+
+/** What keeps messages together in one partition. */
+export type Keys = Pick<Arrival, 'sessionId' | 'partitionKey'>;
 
 /** What the broker writes into a message on its way out. Times are milliseconds since 1970. */
 export interface DeliveryFacts {
@@ -59,6 +68,9 @@ export interface DeliveryFacts {
   /** Present only on a message handed out under a lock. */
   readonly lockedUntil?: number;
   readonly deferred: boolean;
+  readonly scheduled?: boolean;
+  /** The entity in which the message died before it was forwarded out of the dead-letter queue. */
+  readonly deadLetterSource?: string | undefined;
 }
 
 // Annotations that state what only a broker can know. A sender's own claims under these names are dropped.
@@ -79,8 +91,11 @@ const KEYS = {
   enqueued: encode.symbol('x-opt-enqueued-time'),
   lockedUntil: encode.symbol('x-opt-locked-until'),
   state: encode.symbol('x-opt-message-state'),
+  deadLetterSource: encode.symbol('x-opt-deadletter-source'),
 };
+const MESSAGE_ID = 0;
 const ABSOLUTE_EXPIRY = 8;
+const GROUP_ID = 10;
 
 /** The bytes of the binary value at `at`, not copied. */
 export function binaryAt(bytes: Buffer, at: number): Buffer {
@@ -100,6 +115,17 @@ export function messagesOfBatch(envelope: Buffer): Buffer[] {
   return messages;
 }
 
+/** What a batch envelope says about all its messages. Everything else on it is ignored, as the service does. */
+export function keysOfBatch(envelope: Buffer): Keys {
+  const sections = sectionsOf(envelope);
+  const at = (code: number): number => sections.find((section) => section.code === code)?.body ?? -1;
+  const properties = at(SECTION.properties);
+  return {
+    sessionId: properties < 0 ? undefined : idText(listItems(envelope, properties)[GROUP_ID]),
+    partitionKey: annotationsOf(envelope, at(SECTION.messageAnnotations)).partitionKey,
+  };
+}
+
 /**
  * Takes an encoded message in, copying its bytes out of the network buffer. A missing message id is put in: the
  * JavaScript client keys its lock renewal by it and fails on settlement without one (seen with 7.9.5).
@@ -112,18 +138,30 @@ export function receiveMessage(encoded: Buffer, newId: () => string): Arrival {
   checkOrder(sections);
   const properties = sections.find((section) => section.code === SECTION.properties);
   const items = properties ? listItems(bytes, properties.body) : [];
-  if (isNull(items[0])) {
-    const section = encodeSection(SECTION.properties, encodeList([encode.string(newId()), ...items.slice(1)]));
+  if (isNull(items[MESSAGE_ID])) {
+    items[MESSAGE_ID] = encode.string(newId());
+    const section = encodeSection(SECTION.properties, encodeList(items));
     const at = properties?.start ?? sections.find((next) => next.code > SECTION.properties)?.start ?? bytes.length;
     bytes = Buffer.concat([bytes.subarray(0, at), section, bytes.subarray(properties?.end ?? at)]);
     sections = sectionsOf(bytes);
   }
-  const message = layOut(bytes, sections);
+  return arrivalOf(layOut(bytes, sections), items);
+}
+
+/** Reads a stored message anew, as it is when it goes on to another entity. */
+export function readAgain(message: StoredMessage): Arrival {
+  const properties = sectionsOf(message.bytes).find((section) => section.code === SECTION.properties);
+  return arrivalOf(message, properties ? listItems(message.bytes, properties.body) : []);
+}
+
+function arrivalOf(message: StoredMessage, properties: readonly Buffer[]): Arrival {
   return {
     message,
     ttl: numberOf(headerItems(message)[2], 'uint'),
-    absoluteExpiry: numberOf(items[ABSOLUTE_EXPIRY], 'timestamp'),
-    scheduledFor: scheduledTime(message),
+    absoluteExpiry: numberOf(properties[ABSOLUTE_EXPIRY], 'timestamp'),
+    messageId: idText(properties[MESSAGE_ID]) ?? '',
+    sessionId: idText(properties[GROUP_ID]),
+    ...annotationsOf(message.bytes, message.annotations),
   };
 }
 
@@ -215,7 +253,8 @@ function annotations(message: StoredMessage, facts: DeliveryFacts): Buffer {
   add(KEYS.enqueued, encode.timestamp(facts.enqueuedAt));
   add(KEYS.sequence, encode.long(facts.sequenceNumber));
   add(KEYS.enqueueSequence, encode.long(facts.enqueueSequenceNumber));
-  add(KEYS.state, encode.int(facts.deferred ? 1 : 0));
+  add(KEYS.state, encode.int(facts.scheduled ? 2 : facts.deferred ? 1 : 0));
+  if (facts.deadLetterSource !== undefined) add(KEYS.deadLetterSource, encode.string(facts.deadLetterSource));
   if (facts.lockedUntil !== undefined) add(KEYS.lockedUntil, encode.timestamp(facts.lockedUntil));
   return encodeMap(entries);
 }
@@ -224,12 +263,23 @@ function headerItems(message: StoredMessage): Buffer[] {
   return message.header >= 0 ? listItems(message.bytes, message.header) : [];
 }
 
-function scheduledTime(message: StoredMessage): number | undefined {
-  if (message.annotations < 0) return undefined;
-  for (const entry of mapEntries(message.bytes, message.annotations)) {
-    if (keyText(entry.key) === 'x-opt-scheduled-enqueue-time') return numberOf(entry.value, 'timestamp');
+function annotationsOf(bytes: Buffer, at: number): Pick<Arrival, 'scheduledFor' | 'partitionKey'> {
+  let scheduledFor: number | undefined;
+  let partitionKey: string | undefined;
+  for (const entry of at < 0 ? [] : mapEntries(bytes, at)) {
+    const key = keyText(entry.key);
+    if (key === 'x-opt-scheduled-enqueue-time') scheduledFor = numberOf(entry.value, 'timestamp');
+    if (key === 'x-opt-partition-key') partitionKey = idText(entry.value);
   }
-  return undefined;
+  return { scheduledFor, partitionKey };
+}
+
+/** An id or key as text, whatever AMQP type a client gave it; `undefined` for none. */
+function idText(item: Buffer | undefined): string | undefined {
+  if (item === undefined || isNull(item)) return undefined;
+  const value = readValue(item);
+  if (value.type === 'string' || value.type === 'symbol') return value.value;
+  return `${value.type}:${item.toString('hex')}`;
 }
 
 function isNull(item: Buffer | undefined): boolean {

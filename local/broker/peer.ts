@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 import { acceptsFrames } from './connection.ts';
 import { Consumer } from './consumer.ts';
 import { forgetAll, keepRawTransfers, onRawDispositions, type RawDisposition, rawTransfer } from './delivery.ts';
+import type { Entity } from './entity.ts';
 import { asBrokerError, BrokerError } from './errors.ts';
 import type { Faults } from './faults.ts';
 import { confirmAttach, refuseAttach, remoteAddress, sourceFilters } from './link.ts';
@@ -12,7 +13,9 @@ import type { Namespace } from './namespace.ts';
 import { Producer } from './producer.ts';
 import { cbsService, managementService, Responder } from './responder.ts';
 import type { RheaConnection, RheaContext, RheaLink, RheaSession } from './rhea.ts';
-import type { SasKey } from './sas.ts';
+import type { Right, SasKey } from './sas.ts';
+import { confirmSession, SESSION_FILTER, type Waiting, waitForSession, wantedSession } from './session-link.ts';
+import type { SessionLock } from './sessions.ts';
 
 /** What all connections of a broker share. */
 export interface BrokerParts {
@@ -21,7 +24,7 @@ export interface BrokerParts {
   readonly clock: Clock;
   /** Time by which tokens expire: the clients' time, never a moved one. */
   readonly tokenClock: Clock;
-  readonly sasKey: SasKey;
+  readonly sasKeys: readonly SasKey[];
   readonly maxMessageBytes: number;
   readonly log: (line: string) => void;
 }
@@ -34,15 +37,21 @@ const MAX_REQUEST_BYTES = 1_048_576;
 export class Peer {
   readonly broker: BrokerParts;
   readonly claims = new Claims();
+  /** Stands for this connection where only the same one may go on; kept where the connection itself must not be. */
+  readonly identity: object = {};
   readonly #socket: Socket;
   readonly #takers = new Map<RheaLink, Producer | Responder>();
   readonly #consumers = new Map<RheaLink, Consumer>();
+  readonly #waiting = new Map<RheaLink, Waiting>();
   /** Links for answers, by the addresses a request may name in its reply-to. */
   readonly #replies = new Map<string, RheaLink>();
+
+  readonly #stopWatching: () => void;
 
   constructor(connection: RheaConnection, socket: Socket, broker: BrokerParts) {
     this.broker = broker;
     this.#socket = socket;
+    this.#stopWatching = broker.namespace.onRemoved((path) => this.guard(() => this.#detachFrom(path)));
     const on = (event: string, handle: (context: RheaContext) => void): void =>
       connection.on(event, (context) => this.guard(() => handle(context)));
     on('connection_open', () => {
@@ -74,7 +83,10 @@ export class Peer {
 
   /** Lets go of everything once the socket is closed. */
   close(): void {
+    this.#stopWatching();
+    for (const waiting of this.#waiting.values()) waiting.cancel();
     for (const consumer of this.#consumers.values()) consumer.close();
+    this.#waiting.clear();
     this.#consumers.clear();
     this.#takers.clear();
     this.#replies.clear();
@@ -132,13 +144,17 @@ export class Peer {
       this.#takers.set(link, new Responder(link, cbsService(this), this));
       return;
     }
-    this.claims.check(address, this.broker.tokenClock.now());
     if (MANAGEMENT.test(address)) {
-      const entity = this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
+      // Whoever has any right may ask; what is asked for then decides.
+      this.#authorize(address);
+      const { namespace, clock } = this.broker;
+      const node = namespace.find(address.replace(MANAGEMENT, ''));
+      const service = managementService(node, clock, this.identity, (right) => this.#authorize(address, right));
       confirmAttach(link);
-      this.#takers.set(link, new Responder(link, managementService(entity), this));
+      this.#takers.set(link, new Responder(link, service, this));
       return;
     }
+    this.#authorize(address, 'Send');
     const destination = this.broker.namespace.destination(address);
     confirmAttach(link, this.broker.maxMessageBytes);
     this.#takers.set(link, new Producer(link, destination, this));
@@ -148,25 +164,67 @@ export class Peer {
   #openSource(link: RheaLink): void {
     const address = addressOf(link, 'source');
     const isCbs = address.toLowerCase() === CBS;
-    if (!isCbs) this.claims.check(address, this.broker.tokenClock.now());
     if (isCbs || MANAGEMENT.test(address)) {
-      if (!isCbs) this.broker.namespace.entity(address.replace(MANAGEMENT, ''));
+      if (!isCbs) this.#authorize(address);
+      if (!isCbs) this.broker.namespace.find(address.replace(MANAGEMENT, ''));
       confirmAttach(link);
       // Requests name the link at $cbs, and its target address elsewhere.
       for (const name of [link.name, remoteAddress(link, 'target')]) if (name) this.#replies.set(name, link);
       return;
     }
-    const [filter] = sourceFilters(link);
-    if (filter !== undefined) {
-      const feature = filter === 'com.microsoft:session-filter' ? 'sessions are' : `the filter '${filter}' is`;
-      throw new BrokerError('amqp:not-implemented', `'${address}': ${feature} not supported by this broker yet.`);
+    this.#authorize(address, 'Listen');
+    const filters = sourceFilters(link);
+    const other = filters.find((filter) => filter !== SESSION_FILTER);
+    if (other !== undefined) {
+      throw new BrokerError('amqp:not-implemented', `'${address}': the filter '${other}' is not supported.`);
     }
-    const entity = this.broker.namespace.entity(address);
-    confirmAttach(link);
-    this.#consumers.set(link, new Consumer(link, entity, this));
+    const entity = this.broker.namespace.receivable(address, filters.length > 0);
+    if (entity.sessions) this.#acceptSession(link, entity);
+    else {
+      confirmAttach(link);
+      this.#consumers.set(link, new Consumer(link, entity, this));
+    }
+  }
+
+  #acceptSession(link: RheaLink, entity: Entity): void {
+    const holder = { owner: this.identity, lost: () => this.#consumers.get(link)?.lose() };
+    const accepted = (lock: SessionLock): void => {
+      this.#waiting.delete(link);
+      confirmSession(link, lock);
+      this.#consumers.set(link, new Consumer(link, entity, this, lock));
+    };
+    const lock = entity.acceptSession(wantedSession(link), holder);
+    if (lock) {
+      accepted(lock);
+      return;
+    }
+    const refused = ({ condition, message }: BrokerError): void => {
+      this.#waiting.delete(link);
+      refuseAttach(link, { condition, description: message });
+    };
+    this.#waiting.set(link, waitForSession(link, entity, { holder, accepted, refused }));
+  }
+
+  /** Throws unless this connection has a token that gives `right` at `address`; without `right` any will do. */
+  #authorize(address: string, right?: Right): void {
+    this.claims.check(address, this.broker.tokenClock.now(), right && [right]);
+  }
+
+  /** Ends the links to an entity that was removed, and to what was below it; `path` in lower case. */
+  #detachFrom(path: string): void {
+    const end = (link: RheaLink, address: string | undefined): void => {
+      const own = address?.toLowerCase().replace(/^\/+/, '') ?? '';
+      if (own !== path && !(own.startsWith(path) && /^\/(\$|subscriptions\/)/.test(own.slice(path.length)))) return;
+      const description = `The messaging entity '${address}' could not be found: it was removed.`;
+      if (link.is_open()) link.close({ condition: 'amqp:not-found', description });
+    };
+    for (const link of this.#takers.keys()) end(link, remoteAddress(link, 'target'));
+    for (const link of [...this.#consumers.keys(), ...this.#replies.values()]) end(link, remoteAddress(link, 'source'));
   }
 
   #closeSource(link: RheaLink): void {
+    this.#waiting.get(link)?.cancel();
+    this.#waiting.delete(link);
     this.#consumers.get(link)?.close();
     this.#consumers.delete(link);
     for (const [name, reply] of this.#replies) if (reply === link) this.#replies.delete(name);
@@ -174,7 +232,9 @@ export class Peer {
 
   #closeSession(session: RheaSession): void {
     for (const link of this.#takers.keys()) if (link.session === session) this.#takers.delete(link);
-    for (const link of this.#consumers.keys()) if (link.session === session) this.#closeSource(link);
+    for (const link of [...this.#consumers.keys(), ...this.#waiting.keys()]) {
+      if (link.session === session) this.#closeSource(link);
+    }
     for (const link of this.#replies.values()) if (link.session === session) this.#closeSource(link);
   }
 }

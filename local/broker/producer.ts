@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { asBrokerError, BrokerError } from './errors.ts';
-import { type Arrival, messagesOfBatch, receiveMessage } from './message.ts';
+import { keysOfBatch, messagesOfBatch, receiveMessage } from './message.ts';
 import type { Destination } from './namespace.ts';
 import type { Peer } from './peer.ts';
 import type { RheaLink } from './rhea.ts';
@@ -34,7 +34,7 @@ export class Producer {
     }
     const { broker } = this.#peer;
     broker.faults.perform([{ at: 'send', entity: this.#destination.path }], {
-      act: () => this.#destination.store(this.#arrivals(transfer)),
+      act: () => this.#store(transfer),
       succeed: () => this.#answer(transfer, undefined),
       fail: (error) => this.#answer(transfer, error),
       forget: () => forget(delivery),
@@ -56,7 +56,7 @@ export class Producer {
     }
   }
 
-  #arrivals({ bytes, format, oversize }: RawTransfer): Arrival[] {
+  #store({ bytes, format, oversize }: RawTransfer): void {
     const { maxMessageBytes } = this.#peer.broker;
     if (oversize || bytes.length > maxMessageBytes) {
       throw new BrokerError(
@@ -67,13 +67,9 @@ export class Producer {
     if (format !== SINGLE && format !== BATCH) {
       throw new BrokerError('amqp:not-implemented', `The message format 0x${format.toString(16)} is not supported.`);
     }
-    const now = this.#peer.broker.clock.now();
-    return (format === BATCH ? messagesOfBatch(bytes) : [bytes]).map((encoded) => {
-      const arrival = receiveMessage(encoded, () => randomUUID().replaceAll('-', ''));
-      if (arrival.scheduledFor !== undefined && arrival.scheduledFor > now) {
-        throw new BrokerError('amqp:not-implemented', 'Scheduled messages are not supported by this broker yet.');
-      }
-      return arrival;
-    });
+    const arrivals = (format === BATCH ? messagesOfBatch(bytes) : [bytes]).map((encoded) =>
+      receiveMessage(encoded, () => randomUUID().replaceAll('-', '')),
+    );
+    this.#destination.store(arrivals, format === BATCH ? keysOfBatch(bytes) : undefined);
   }
 }

@@ -17,4 +17,11 @@ export const REASON = {
   expired: deadLetterProperties('TTLExpiredException', 'The message expired and was dead lettered.'),
   maxDeliveryCount: (limit: number): AddedProperty[] =>
     deadLetterProperties('MaxDeliveryCountExceeded', `Message could not be consumed after ${limit} delivery attempts.`),
+  sessionIsNull: deadLetterProperties(
+    'Session ID is null',
+    "Session enabled entity doesn't allow a message whose session identifier is null.",
+  ),
+  // The service documents the reason and leaves its description open.
+  tooManyHops: (limit: number): AddedProperty[] =>
+    deadLetterProperties('MaxTransferHopCountExceeded', `The message was forwarded ${limit} times, which is the limit.`),
 };

@@ -112,6 +112,15 @@ export class Arguments {
     });
   }
 
+  /** A non-empty list of maps. */
+  maps(name: string): Arguments[] {
+    const raw = this.raw(name);
+    if (raw === undefined || readValue(raw).type !== 'list') throw malformed(`'${name}' must be a list of maps.`);
+    const items = listItems(raw, 0);
+    if (items.length === 0) throw malformed(`'${name}' must hold at least one map.`);
+    return items.map((item) => new Arguments(item));
+  }
+
   #items(name: string): AmqpValue[] {
     const raw = this.raw(name);
     const value = raw && readValue(raw);

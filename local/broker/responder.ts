@@ -1,15 +1,17 @@
 /** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
 import { encode } from '../../shared/serviceBus/amqp.ts';
 import { putToken } from './cbs.ts';
+import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
-import type { Entity } from './entity.ts';
 import { asBrokerError, type BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
-import { manage, settlementKind } from './management.ts';
+import { manage, rightFor, settlementKind } from './management.ts';
+import type { Node } from './namespace.ts';
 import type { Peer } from './peer.ts';
 import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
+import type { Right } from './sas.ts';
 
 const CREDIT = 100;
 
@@ -73,8 +75,23 @@ function eventsOf(service: Service, request: Request): FaultEvent[] {
   }
 }
 
-/** The `$management` node of an entity. Property names are in camel case here, and in dashes at `$cbs`. */
-export function managementService(entity: Entity): Service {
+/**
+ * The `$management` node of an entity, for the connection that `caller` stands for. `authorize` throws unless it has the
+ * right. Property names are in camel case here, and in dashes at `$cbs`.
+ */
+export function managementService(
+  node: Node,
+  clock: Clock,
+  caller: object,
+  authorize: (right: Right) => void,
+): Service {
+  const entity = node.kind === 'topic' ? node.destination.entity : node.entity;
+  const target = {
+    entity,
+    caller,
+    isTopic: node.kind === 'topic',
+    rules: node.kind === 'subscription' ? node.rules : undefined,
+  };
   return {
     events(request) {
       const operation = settlementKind(request);
@@ -83,7 +100,8 @@ export function managementService(entity: Entity): Service {
       return events;
     },
     answer(request) {
-      const { status, body } = manage(entity, request);
+      authorize(rightFor(request.operation));
+      const { status, body } = manage(target, request, clock.now());
       const statusDescription = encode.string(status === 200 ? 'OK' : 'No Content');
       return encodeAnswer(request.messageId, { statusCode: encode.int(status), statusDescription }, body);
     },

@@ -8,6 +8,7 @@
  *   (`onRawDispositions`) and written one by one (`writeDisposition`).
  * - Frames of any size are waited for, and counts inside them are believed: `acceptConnection` refuses both.
  * - A peer that announces tiny frames sends rhea into an endless loop: `acceptsFrames`.
+ * - A link is opened before anybody is asked: `waitForSession` takes that back and opens it when there is a session.
  * - A drain is answered only while there is credit, and the client then gives up on its link: `answerDrain`.
  */
 import { createRequire } from 'node:module';
@@ -40,16 +41,17 @@ export interface Frame {
 
 export interface Terminus {
   readonly address: string | null | undefined;
-  readonly filter: Record<string, unknown> | undefined;
+  filter: Record<string, unknown> | undefined;
   described(): RheaTyped;
 }
 
-interface Attach {
-  source: Terminus | RheaTyped | null | undefined;
-  target: Terminus | RheaTyped | null | undefined;
+interface Attach<End> {
+  source: End | null | undefined;
+  target: End | null | undefined;
   snd_settle_mode: number;
   rcv_settle_mode: number;
   max_message_size: number | undefined;
+  properties: Record<string, unknown> | undefined;
 }
 
 /** A delivery in either direction. */
@@ -66,8 +68,10 @@ export interface RheaLink {
   readonly name: string;
   readonly session: RheaSession;
   readonly connection: RheaConnection;
-  readonly local: { readonly attach: Attach; readonly handle: number };
-  readonly remote: { readonly attach: Attach };
+  readonly local: { readonly attach: Attach<RheaTyped>; readonly handle: number };
+  readonly remote: { readonly attach: Attach<Terminus> };
+  /** What is open, and how often that is still to be written. */
+  readonly state: { local_open: boolean; open_requests: number };
   /** Credit not yet used up by transfers that were written. */
   credit: number;
   delivery_count: number;
@@ -75,6 +79,7 @@ export interface RheaLink {
   /** The delivery whose transfers have not all come in yet. */
   readonly _incomplete?: { settled: boolean } | undefined;
   is_open(): boolean;
+  open(): void;
   close(error?: { condition: string; description: string }): void;
   add_credit(credit: number): void;
   send(message: Buffer, tag: Buffer, format: number): RheaDelivery;
@@ -145,6 +150,7 @@ export interface Container {
 
 interface Rhea {
   create_container(options: object): Container;
+  readonly types: { wrap_long(bytes: Buffer): RheaTyped };
   readonly message: {
     accepted(): { described(): RheaTyped };
     rejected(fields: { error: { condition: string; description: string } }): { described(): RheaTyped };

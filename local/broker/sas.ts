@@ -5,10 +5,18 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
+/** What a token may be allowed to do. */
+export const RIGHTS = ['Manage', 'Send', 'Listen'] as const;
+export type Right = (typeof RIGHTS)[number];
+
 /** A key that may sign tokens. */
 export interface SasKey {
   readonly name: string;
   readonly key: string;
+  /** Default: all. As in the service, `Manage` includes the other two. */
+  readonly rights?: readonly Right[];
+  /** The path of the queue or topic the key belongs to. Default: the whole namespace. */
+  readonly entity?: string;
 }
 
 /** What a valid token grants. */
@@ -17,6 +25,39 @@ export interface SasGrant {
   readonly scope: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
+}
+
+const EXPIRED = 'The token is expired.';
+
+/** A grant with what its key allows. */
+export interface KeyGrant extends SasGrant {
+  readonly rights: readonly Right[];
+}
+
+/**
+ * Checks a token against all keys: an entity may have a key of the same name as the namespace. Answers the grant, or a
+ * sentence that says why there is none.
+ */
+export function checkToken(
+  token: string,
+  keys: readonly SasKey[],
+  now: number,
+): KeyGrant | { readonly refusal: string } {
+  let refusal = '';
+  for (const key of keys) {
+    const grant = checkSasToken(token, key, now);
+    if ('refusal' in grant) {
+      // That it is expired says more than that another key did not sign it.
+      if (refusal === '' || grant.refusal === EXPIRED) refusal = grant.refusal;
+    } else if (key.entity !== undefined && !covers(pathOf(key.entity), grant.scope)) {
+      refusal = `The key '${key.name}' is valid for '${key.entity}' only.`;
+    } else return { ...grant, rights: rightsOf(key) };
+  }
+  return { refusal };
+}
+
+function rightsOf({ rights = RIGHTS }: SasKey): readonly Right[] {
+  return rights.includes('Manage') ? RIGHTS : rights;
 }
 
 /** Checks a token; answers the grant, or a sentence that says why there is none. */
@@ -41,16 +82,20 @@ export function checkSasToken(token: string, key: SasKey, now: number): SasGrant
   const sameSignature = equal(signature, expected);
   if (!sameName || !sameSignature) return { refusal: 'The token has an invalid signature.' };
   const expiresAt = Number(expiry) * 1000;
-  if (expiresAt <= now) return { refusal: 'The token is expired.' };
+  if (expiresAt <= now) return { refusal: EXPIRED };
   return { scope: pathOf(decoded(resource) ?? ''), expiresAt };
 }
 
 /** Entity path of a resource such as `sb://host:port/Orders`, in lower case. The host is not compared: it has aliases. */
 export function pathOf(resource: string): string {
-  return resource
-    .replace(/^[a-z]+:\/\/[^/]*/i, '')
-    .replace(/^\/+|\/+$/g, '')
-    .toLowerCase();
+  return (
+    resource
+      .replace(/^[a-z]+:\/\/[^/]*/i, '')
+      // The JavaScript administration client signs the whole URL, query and all.
+      .replace(/[?#].*$/, '')
+      .replace(/^\/+|\/+$/g, '')
+      .toLowerCase()
+  );
 }
 
 /** Whether `path` is `scope` or lies below it. Both in lower case. */

@@ -7,16 +7,17 @@ export interface Sequenced {
 /**
  * All items of an entity in sequence order, for paging by number. Leaving costs nothing: an item is marked as gone and
  * swept out when half of the index is. Arrivals are nearly always at the end; a dead-letter queue keeps the numbers of
- * its main queue, so there they also come in between.
+ * its main queue, so there they also come in between, and are sorted in when somebody asks.
  */
 export class SequenceIndex<T extends Sequenced> {
   #items: T[] = [];
   #gone = 0;
+  #sorted = true;
 
   add(item: T): void {
     const last = this.#items.at(-1);
-    if (!last || last.sequenceNumber < item.sequenceNumber) this.#items.push(item);
-    else this.#items.splice(this.#lowerBound(item.sequenceNumber), 0, item);
+    if (last && last.sequenceNumber > item.sequenceNumber) this.#sorted = false;
+    this.#items.push(item);
   }
 
   /** To be called once for every item whose `gone` was just set. */
@@ -27,14 +28,24 @@ export class SequenceIndex<T extends Sequenced> {
     this.#gone = 0;
   }
 
-  /** Up to `count` present items from number `from` (inclusive) on. */
-  from(from: bigint, count: number): T[] {
+  /** Up to `count` present items from number `from` (inclusive) on, of those that match. */
+  from(from: bigint, count: number, matches: (item: T) => boolean = () => true): T[] {
+    this.#sort();
     const found: T[] = [];
     for (let at = this.#lowerBound(from); at < this.#items.length && found.length < count; at++) {
       const item = this.#items[at] as T;
-      if (!item.gone) found.push(item);
+      if (!item.gone && matches(item)) found.push(item);
     }
     return found;
+  }
+
+  /** Sorting when somebody asks costs what one insertion in the right place would, for any number of arrivals. */
+  #sort(): void {
+    if (this.#sorted) return;
+    this.#items.sort((a, b) =>
+      a.sequenceNumber < b.sequenceNumber ? -1 : a.sequenceNumber > b.sequenceNumber ? 1 : 0,
+    );
+    this.#sorted = true;
   }
 
   #lowerBound(number: bigint): number {

@@ -2,6 +2,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Notes } from './admin/notes.ts';
+import { startAdministration } from './admin/server.ts';
 import { type Clock, MovableClock } from './clock.ts';
 import type { EmulatorConfig } from './config.ts';
 import { acceptConnection, createContainer } from './connection.ts';
@@ -9,6 +11,7 @@ import { Faults } from './faults.ts';
 import { Namespace } from './namespace.ts';
 import { type BrokerParts, Peer } from './peer.ts';
 import type { SasKey } from './sas.ts';
+import type { EntityStatus } from './status.ts';
 
 /** How a broker is started. Everything but the configuration has a default. */
 export interface BrokerOptions {
@@ -16,6 +19,8 @@ export interface BrokerOptions {
   readonly config: EmulatorConfig;
   /** 0, the default, takes a free one. */
   readonly port?: number;
+  /** Where administration and Resource Manager requests are answered, over plain HTTP. 0, the default, takes a free one. */
+  readonly adminPort?: number;
   /** Default `127.0.0.1`. */
   readonly host?: string;
   /** Time for locks and times to live. */
@@ -28,6 +33,13 @@ export interface BrokerOptions {
   readonly maxMessageBytes?: number;
   /** Default: `RootManageSharedAccessKey` with a random key. */
   readonly sasKey?: SasKey;
+  /** Further keys, with what they allow and where. */
+  readonly sasKeys?: readonly SasKey[];
+  /**
+   * Whether a deferred dead letter of an entity with sessions can be received by number only over the connection that
+   * deferred it, and is answered with session-lock-lost elsewhere. Default `true`: so it was seen on Azure.
+   */
+  readonly bindsDeferredSessionLetters?: boolean;
   /** Takes one line for every connection that ends in an error. Default: nobody does. */
   readonly log?: (line: string) => void;
 }
@@ -35,7 +47,9 @@ export interface BrokerOptions {
 /** One message as an entity holds it, for assertions of tests. Times are milliseconds since 1970. */
 export interface StoredView {
   readonly sequenceNumber: bigint;
-  readonly state: 'active' | 'deferred';
+  /** The number it was given first, of which forwarding and becoming active leave nothing else. */
+  readonly enqueueSequenceNumber: bigint;
+  readonly state: 'active' | 'deferred' | 'scheduled';
   readonly locked: boolean;
   readonly lockedUntil: number | undefined;
   readonly enqueuedAt: number;
@@ -53,6 +67,15 @@ export interface RunningBroker {
   readonly port: number;
   /** For the unmodified Service Bus clients; the development emulator setting makes them speak plain TCP. */
   readonly connectionString: string;
+  /** The same with another key, given by its name. */
+  connectionStringWith(keyName: string): string;
+  readonly adminPort: number;
+  /**
+   * For administration clients: that of .NET takes it as it is, the JavaScript one needs `overHttp` besides.
+   */
+  readonly adminConnectionString: string;
+  /** The same with another key, given by its name. */
+  adminConnectionStringWith(keyName: string): string;
   readonly clock: MovableClock;
   readonly faults: Faults;
   /** Everything the queue, subscription or dead-letter queue at `path` holds, in sequence order. */
@@ -62,6 +85,8 @@ export interface RunningBroker {
    * creating it does. Open links stay, locks on it are lost.
    */
   recreate(path: string): void;
+  /** Sets whether the queue, topic or subscription at `path` takes and gives messages. */
+  setStatus(path: string, status: EntityStatus): void;
   /** Destroys all connections and keeps listening, as a failover does. */
   dropConnections(): void;
   /** Destroys all connections and stops listening. */
@@ -71,6 +96,8 @@ export interface RunningBroker {
 /** How often locks and times to live are looked at while the clock just runs, milliseconds. */
 const SWEEP_INTERVAL = 50;
 const RANDOM_BLOCK = 4096;
+/** The only name of a namespace the emulator's configuration allows. */
+const NAMESPACE = 'sbemulatorns';
 
 /**
  * Starts a broker. Throws when the configuration asks for something that is not supported, naming the settings, or
@@ -82,13 +109,17 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     throw new Error(`This broker does not support:\n  ${config.unsupported.join('\n  ')}`);
   }
   const sasKey = options.sasKey ?? { name: 'RootManageSharedAccessKey', key: randomBytes(32).toString('base64') };
-  const namespace = new Namespace(config, { clock, lockToken: options.lockToken ?? randomTokens() });
+  const namespace = new Namespace(
+    config,
+    { clock, lockToken: options.lockToken ?? randomTokens() },
+    { bindsDeferredSessionLetters: options.bindsDeferredSessionLetters ?? true },
+  );
   const broker: BrokerParts = {
     namespace,
     faults: new Faults(),
     clock,
     tokenClock: options.tokenClock ?? { now: () => Date.now() },
-    sasKey,
+    sasKeys: [sasKey, ...(options.sasKeys ?? [])],
     maxMessageBytes: options.maxMessageBytes ?? 262_144,
     log: options.log ?? (() => {}),
   };
@@ -106,8 +137,23 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
       connection._disconnected();
     });
   });
-  server.listen(options.port ?? 0, host);
-  await once(server, 'listening');
+  const notes = new Notes(clock.now());
+  const administered = { namespace, notes, clock, name: NAMESPACE, startedAt: clock.now() };
+  const { sasKeys, tokenClock, log } = broker;
+  const administration = await startAdministration(administered, {
+    host,
+    port: options.adminPort ?? 0,
+    sasKeys,
+    tokenClock,
+    log,
+  });
+  try {
+    server.listen(options.port ?? 0, host);
+    await once(server, 'listening');
+  } catch (error) {
+    await administration.close();
+    throw error;
+  }
   const { port } = server.address() as AddressInfo;
 
   const sweeping = setInterval(() => {
@@ -119,18 +165,30 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
   }, SWEEP_INTERVAL);
   const stopMoving = clock.onMove(() => namespace.sweep());
 
+  const connectionStringOf = ({ name, key }: SasKey, at: number): string =>
+    `Endpoint=sb://${host}:${at};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;
+  const keyNamed = (name: string): SasKey => {
+    const key = sasKeys.find((each) => each.name === name);
+    if (key) return key;
+    throw new Error(`This broker has no key '${name}'.`);
+  };
   return {
     port,
-    connectionString: `Endpoint=sb://${host}:${port};SharedAccessKeyName=${sasKey.name};SharedAccessKey=${sasKey.key};UseDevelopmentEmulator=true`,
+    connectionString: connectionStringOf(sasKey, port),
+    connectionStringWith: (keyName) => connectionStringOf(keyNamed(keyName), port),
+    adminPort: administration.port,
+    adminConnectionString: connectionStringOf(sasKey, administration.port),
+    adminConnectionStringWith: (keyName) => connectionStringOf(keyNamed(keyName), administration.port),
     clock,
     faults: broker.faults,
     messages(path) {
       const entity = namespace.entity(path);
-      return entity.peek(0n, Number.POSITIVE_INFINITY).map((entry) => ({
+      return entity.all().map((entry) => ({
         sequenceNumber: entry.sequenceNumber,
-        state: entry.deferred ? 'deferred' : 'active',
+        enqueueSequenceNumber: entry.enqueueSequenceNumber,
+        state: entry.scheduledFor !== undefined ? 'scheduled' : entry.deferred ? 'deferred' : 'active',
         locked: entry.lock !== undefined,
-        lockedUntil: entry.lock?.until,
+        lockedUntil: entry.lock?.session?.until ?? entry.lock?.until,
         enqueuedAt: entry.enqueuedAt,
         expiresAt: entry.expiresAt,
         deliveryCount: entry.deliveryCount,
@@ -139,6 +197,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
       }));
     },
     recreate: (path) => namespace.recreate(path),
+    setStatus: (path, status) => namespace.setStatus(path, status),
     dropConnections() {
       for (const socket of sockets) socket.destroy();
     },
@@ -149,6 +208,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
       server.close();
       for (const socket of sockets) socket.destroy();
       await closed;
+      await administration.close();
       broker.faults.clear();
     },
   };

@@ -95,18 +95,19 @@ describe('the configuration', () => {
 
   it.each([
     [
-      { Queues: [{ Name: 'a', Properties: { RequiresSession: true } }] },
-      'Queues[0].Properties.RequiresSession: sessions',
+      {
+        Topics: [{ Name: 't', Subscriptions: [{ Name: 's', Properties: { RequiresDuplicateDetection: true } }] }],
+      },
+      'Topics[0].Subscriptions[0].Properties.RequiresDuplicateDetection: this is decided by the topic',
     ],
-    [{ Queues: [{ Name: 'a', Properties: { RequiresDuplicateDetection: true } }] }, 'RequiresDuplicateDetection'],
-    [{ Queues: [{ Name: 'a', Properties: { ForwardTo: 'b' } }] }, 'Properties.ForwardTo'],
-    [{ Queues: [{ Name: 'a', Properties: { ForwardDeadLetteredMessagesTo: 'b' } }] }, 'ForwardDeadLetteredMessagesTo'],
-    [{ Queues: [{ Name: 'a', Properties: { EnablePartitioning: true } }] }, 'EnablePartitioning'],
+    [{ Queues: [{ Name: 'a', Properties: { ForwardTo: 'b' } }] }, "'a' forwards to 'b', which is no queue or topic"],
+    [{ Queues: [{ Name: 'a', Properties: { ForwardDeadLetteredMessagesTo: 'b' } }] }, "'a' forwards to 'b'"],
+    [{ Queues: [{ Name: 'a', Properties: { ForwardTo: 'A' } }] }, "'a' cannot forward to itself"],
     [
-      { Topics: [{ Name: 't', Subscriptions: [{ Name: 's', Rules: [{ Name: 'r' }] }] }] },
-      'Topics[0].Subscriptions[0].Rules',
+      { Queues: [{ Name: 'a', Properties: { ForwardTo: 'b', RequiresSession: true } }, { Name: 'b' }] },
+      "'a' requires sessions and so cannot forward",
     ],
-  ])('that asks for something unsupported is refused when the broker starts: %j', async (namespace, path) => {
+  ])('that asks for what cannot be is refused when the broker starts: %j', async (namespace, path) => {
     await expect(startBroker({ config: parseConfig(file(namespace)) })).rejects.toThrow(path);
   });
 

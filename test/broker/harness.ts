@@ -55,6 +55,11 @@ export class Bench {
     return new Bench(await startBroker({ config: configOf(queues, topics), ...options }));
   }
 
+  /** Clients of a broker that was started in another way; closed with them. */
+  static around(broker: RunningBroker): Bench {
+    return new Bench(broker);
+  }
+
   /** A new connection of the unmodified SDK, without retries. */
   client(timeoutInMs = 5000, connectionString = this.broker.connectionString): ServiceBusClient {
     const client = new ServiceBusClient(connectionString, { retryOptions: { maxRetries: 0, timeoutInMs } });

@@ -214,9 +214,10 @@ describe('a request', () => {
     expect(await raw.sent(sender, Buffer.from('garbage'))).toBe('amqp:decode-error');
   });
 
-  it('to an unknown entity or to a topic finds no node', async () => {
+  it('to an unknown entity finds no node, and from a topic it gets no messages', async () => {
     await expect(raw.sender('nowhere/$management')).rejects.toMatchObject({ condition: 'amqp:not-found' });
-    await expect(raw.sender('t/$management')).rejects.toMatchObject({ condition: 'amqp:not-allowed' });
+    const args = { 'from-sequence-number': encode.long(1n), 'message-count': encode.int(1) };
+    expect(await raw.manage('t', 'peek-message', args)).toMatchObject({ status: 400, condition: 'amqp:not-allowed' });
     await expect(raw.receiver('nowhere/$management', 1)).rejects.toMatchObject({ condition: 'amqp:not-found' });
   });
 });

@@ -107,16 +107,6 @@ describe('sending', () => {
     const refused = await rejection(bench.client().createSender(path).sendMessages({ body: 1 }));
     expect(refused).toMatchObject({ code, message: expect.stringContaining(text) });
   });
-
-  it('of scheduled messages and for sessions is refused with a clear text', async () => {
-    const sender = bench.client().createSender('send');
-    const later = new Date(Date.now() + 60_000);
-    const scheduled = await rejection(sender.sendMessages({ body: 1, scheduledEnqueueTimeUtc: later }));
-    expect(scheduled?.message).toContain('Scheduled messages are not supported');
-    expect((await rejection(sender.scheduleMessages({ body: 1 }, later)))?.message).toContain('schedule-message');
-    const session = await rejection(bench.client().acceptNextSession('send'));
-    expect(session?.message).toContain('sessions are not supported');
-  });
 });
 
 describe('receiving', () => {

@@ -31,13 +31,19 @@ export interface RawAnswer {
 }
 
 /** A shared access signature for an entity, or for whatever `resource` says. */
-export function signToken(broker: RunningBroker, resource: string, expiresInSeconds = 3600, key?: string): string {
+export function signToken(
+  broker: RunningBroker,
+  resource: string,
+  expiresInSeconds = 3600,
+  key?: string,
+  keyName?: string,
+): string {
   const parts = new Map(broker.connectionString.split(';').map((part) => part.split(/=(.*)/s, 2) as [string, string]));
   const sr = encodeURIComponent(resource);
   const se = Math.floor(Date.now() / 1000) + expiresInSeconds;
   const signature = createHmac('sha256', key ?? (parts.get('SharedAccessKey') as string)).update(`${sr}\n${se}`);
   const sig = encodeURIComponent(signature.digest('base64'));
-  return `SharedAccessSignature sr=${sr}&sig=${sig}&se=${se}&skn=${parts.get('SharedAccessKeyName')}`;
+  return `SharedAccessSignature sr=${sr}&sig=${sig}&se=${se}&skn=${keyName ?? parts.get('SharedAccessKeyName')}`;
 }
 
 export class RawClient {

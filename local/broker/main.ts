@@ -1,0 +1,112 @@
+/**
+ * `npm run broker -- --config local/Config.json --port 5672 [--admin-port 5300] [--host 127.0.0.1] [--keys keys.json]`
+ *
+ * The broker by itself, for any client of Service Bus. Prints the connection string and stays until it is stopped.
+ */
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { stopSignal } from '../signals.ts';
+import { type EmulatorConfig, parseConfig, parseKeys, type RunningBroker, type SasKey, startBroker } from './index.ts';
+
+const USAGE = `usage: npm run broker -- --config <file> [--port <n>] [--admin-port <n>] [--host <address>] [--keys <file>]
+  --config      queues and topics, in the format of the Service Bus emulator's Config.json
+  --port        where clients connect; default 5672, 0 takes a free one
+  --admin-port  where administration clients connect; default 5300 as the emulator, 0 takes a free one
+  --host        the address to listen on; default 127.0.0.1
+  --keys        a JSON file of shared access keys: [{"name", "key", "rights": ["Manage", "Send", "Listen"], "entity"?}];
+                the first is the one that is printed; default: a new one at every start, with all rights
+  --verbose     says when a connection ends in an error`;
+
+const CLOSED = 0;
+const FAILED = 1;
+const MISUSED = 2;
+
+interface Options {
+  readonly config: string;
+  readonly port: number;
+  readonly adminPort: number;
+  readonly host: string;
+  readonly keys: string | undefined;
+  readonly verbose: boolean;
+}
+
+/** The options, or what is wrong with them. */
+function readOptions(args: readonly string[]): Options | string {
+  const text = { type: 'string' } as const;
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { config: text, port: text, 'admin-port': text, host: text, keys: text, verbose: { type: 'boolean' } },
+    });
+    if (values.config === undefined) return '--config is missing';
+    const port = portOf(values.port ?? '5672');
+    const adminPort = portOf(values['admin-port'] ?? '5300');
+    if (port === undefined) return `--port: '${values.port}' is no port`;
+    if (adminPort === undefined) return `--admin-port: '${values['admin-port']}' is no port`;
+    const { config, host = '127.0.0.1', keys, verbose = false } = values;
+    return { config, port, adminPort, host, keys, verbose };
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function portOf(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
+/** Reads a JSON file; what goes wrong names the file. */
+async function readJson<T>(file: string, parse: (json: unknown) => T): Promise<T> {
+  try {
+    return parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch (error) {
+    throw new Error(`${file}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function open(options: Options): Promise<RunningBroker> {
+  const config: EmulatorConfig = await readJson(options.config, parseConfig);
+  const keys: readonly SasKey[] = options.keys === undefined ? [] : await readJson(options.keys, parseKeys);
+  const [first, ...sasKeys] = keys;
+  const { port, adminPort, host } = options;
+  return startBroker({
+    config,
+    port,
+    adminPort,
+    host,
+    sasKeys,
+    ...(first && { sasKey: first }),
+    ...(options.verbose && { log: complain }),
+  });
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (typeof options === 'string') {
+    complain(`${options}\n${USAGE}`);
+    return MISUSED;
+  }
+  const signal = stopSignal();
+  let broker: RunningBroker;
+  try {
+    broker = await open(options);
+  } catch (error) {
+    complain(messageOf(error));
+    return FAILED;
+  }
+  print(`connection string: ${broker.connectionString}`);
+  print(`administration:    ${broker.adminConnectionString}`);
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await broker.close();
+  return CLOSED;
+}
+
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+const complain = (line: string) => void process.stderr.write(`${line}\n`);
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+// A reader that goes away (`npm run broker | head`) is a wish to stop, too.
+process.stdout.on('error', () => process.kill(process.pid, 'SIGTERM'));
+process.exit(await main());
