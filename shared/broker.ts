@@ -101,11 +101,37 @@ export interface ReplayTarget {
   close(): Promise<void>;
 }
 
+/**
+ * What is known of a queue or topic that letters are sent back to. A fact that could not be read is absent: it is never
+ * guessed, and preflight blocks where an unknown one could lose a message.
+ */
+export interface TargetFacts {
+  /** Where the facts come from. */
+  readonly from: 'resource-manager' | 'administration' | 'none';
+  /** `missing`: there is no such entity. */
+  readonly status?: 'active' | 'disabled' | 'send-disabled' | 'receive-disabled' | 'missing';
+  /** `false`, or the window in ms. */
+  readonly duplicateDetection?: false | number;
+  readonly requiresSession?: boolean;
+  readonly deadLettersOnExpiry?: boolean;
+  /** Default time to live, ms; absent also where messages never expire. */
+  readonly defaultTimeToLive?: number;
+  readonly maxMessageBytes?: number;
+  readonly lockDuration?: number;
+  readonly maxDeliveryCount?: number;
+  readonly partitioned?: boolean;
+}
+
 /** A broker. One instance serves all sources; connections are shared and reopened as needed. */
 export interface Broker {
   open(source: Source): Promise<DeadLetterQueue>;
   /** Opens a target beside `source`, in the same namespace. Throws `DLO_TARGET_…` when it cannot be reached. */
   openTarget(source: Source, entity: string): Promise<ReplayTarget>;
+  /**
+   * Facts about an entity beside `source`: by Resource Manager where the namespace's resource id is known, else by the
+   * administration interface, else none. Changes nothing; throws nothing but `DLO_BROKER_UNAVAILABLE`.
+   */
+  facts(source: Source, entity: string): Promise<TargetFacts>;
   /**
    * Whether messages of that plan are still waiting in `entity`, as far as a bounded look can tell. `unknown` where it may
    * not be looked at. Changes nothing.
