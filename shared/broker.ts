@@ -62,6 +62,8 @@ export interface ResendChange {
   /** Subscription name, only for a message sent to a topic. */
   readonly replayFor?: string;
   readonly bypass: boolean;
+  /** A copy for a sandbox, marked `x-replay-sandbox`. */
+  readonly sandbox?: boolean;
   /** A new message id; the old one is kept in `x-original-message-id`. */
   readonly newMessageId?: string;
 }

@@ -86,6 +86,7 @@ async function replay(
   const outcome = await target.send(messages, office.sendTimeoutMs);
   switch (outcome.kind) {
     case 'accepted': {
+      if (journal.head.choices.target === 'sandbox') return closeCopied(work, sending, sorted);
       const sent: Chunk = { ...sending, state: 'sent' };
       await journal.commit((head) => head, { chunks: [sent] });
       return complete(
@@ -123,6 +124,16 @@ async function replay(
       return outcome.kind === 'refused-busy' ? { kind: 'wait', why } : { kind: 'refused', why };
     }
   }
+}
+
+/** Copies are in the sandbox: the letters stay held as they are, nothing is completed. */
+async function closeCopied(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {
+  await release(
+    work,
+    sorted.send.map(({ locked }) => locked),
+  );
+  await close(work, chunk, chunk.letters, []);
+  return NEXT;
 }
 
 async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {

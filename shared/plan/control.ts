@@ -8,8 +8,8 @@ import type { VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
 import { markUnclear } from './ending.ts';
 import { loadPlan, newWriteId } from './journal.ts';
-import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
-import { continuePreparing, sourceOf } from './prepare.ts';
+import { type Action, CLOSED_STATES, type Finding, isBlocked, type PlanHead, type PlanState } from './plan.ts';
+import { continuePreparing, lookAtTarget, sourceOf } from './prepare.ts';
 import { beginProgress, paceOf, type paceSchema } from './ramp.ts';
 import { runSlice } from './run.ts';
 
@@ -38,9 +38,7 @@ export async function startPlan(
   if (head.state === 'expired') throw new OfficeError('DLO_PLAN_EXPIRED', `plan ${id} was made more than 24 hours ago`);
   if (head.state !== 'ready') throw wrongState(head, 'ready');
   if (isBlocked(head.findings)) {
-    const findings = head.findings.filter(({ level }) => level === 'block');
-    const codes = findings.map(({ code }) => code).join(', ');
-    throw new OfficeError('DLO_PLAN_BLOCKED', `plan ${id} is blocked: ${codes}`, { data: { findings } });
+    throw blocked(id, head.findings);
   }
   if (request.confirm !== head.counts.pending) {
     throw new OfficeError(
@@ -51,16 +49,27 @@ export async function startPlan(
       },
     );
   }
-  const pace = paceOf(sourceOf(office, head), request.pace, head.action);
+  const pace = paceOf(
+    sourceOf(office, head),
+    request.pace,
+    head.action === 'replay' && head.choices.target !== 'sandbox',
+  );
   return begin(office, { ...found, head: { ...head, pace } }, operator, 'plan.run', deadline);
 }
 
 /** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
-export async function resumePlan(office: Office, id: PlanId, operator: string, deadline: number): Promise<PlanHead> {
+export async function resumePlan(
+  office: Office,
+  id: PlanId,
+  request: { seen: boolean },
+  operator: string,
+  deadline: number,
+): Promise<PlanHead> {
   const found = await expireIfOld(office, await loadPlan(office, id));
   if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
-  return begin(office, found, operator, 'plan.resume', deadline);
+  const head = { ...found.head, seen: found.head.seen || request.seen };
+  return begin(office, { ...found, head }, operator, 'plan.resume', deadline);
 }
 
 async function begin(
@@ -72,6 +81,9 @@ async function begin(
 ): Promise<PlanHead> {
   const source = sourceOf(office, head);
   const now = office.clock();
+  // What was true when the plan was made or paused need not be true any more.
+  const { facts, findings } = await lookAtTarget(office, source, head.action, head.choices);
+  if (isBlocked(findings)) throw blocked(head.id, findings);
   const where = { key: source.key, name: source.name };
   const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });
   try {
@@ -81,6 +93,7 @@ async function begin(
       const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
         ...head,
+        facts,
         progress: beginProgress(head.counts.done, returned, now),
         state: 'running',
         stateReason: '',
@@ -276,6 +289,12 @@ export function isClosed(head: PlanHead): boolean {
 
 function readSelection(head: PlanHead): Selection {
   return selectionSchema.parse(JSON.parse(head.selection));
+}
+
+function blocked(id: PlanId, all: readonly Finding[]): OfficeError {
+  const findings = all.filter(({ level }) => level === 'block');
+  const codes = findings.map(({ code }) => code).join(', ');
+  return new OfficeError('DLO_PLAN_BLOCKED', `plan ${id} is blocked: ${codes}`, { data: { findings } });
 }
 
 function wrongState(head: PlanHead, wanted: string): OfficeError {

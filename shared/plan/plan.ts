@@ -41,6 +41,13 @@ export const choicesSchema = z.strictObject({
    * under a new deterministic id with the old one in `x-original-message-id` (`new-id`).
    */
   onDuplicate: z.enum(['skip', 'new-id']).default('skip'),
+  /**
+   * `origin`: the queue where they failed (for a subscription its forward or replay queue). `sandbox`: copies to the source's
+   * sandbox queue; nothing is completed and nothing is counted. `topic`: to the topic of the subscription.
+   */
+  target: z.enum(['origin', 'sandbox', 'topic']).default('origin'),
+  /** For target `topic`: its name, by which the operator accepts that every other subscription gets the letters too. */
+  acceptFanOut: z.string().max(260).optional(),
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
@@ -49,6 +56,9 @@ export const FINDING_CODES = [
   'nothing-to-send',
   'observe-source',
   'no-direct-target',
+  'no-sandbox',
+  'fan-out',
+  'target-disabled',
   'target-unknown',
   'target-unreachable',
   'duplicate-detection-unknown',
@@ -74,6 +84,17 @@ export interface Finding {
   /** What it is and what to do. */
   readonly message: string;
 }
+
+/** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */
+export const factsSchema = z.object({
+  from: z.enum(['resource-manager', 'administration', 'none']),
+  status: z.enum(['active', 'disabled', 'send-disabled', 'receive-disabled', 'missing']).optional(),
+  duplicateDetection: z.union([z.literal(false), z.number()]).optional(),
+  requiresSession: z.boolean().optional(),
+  deadLettersOnExpiry: z.boolean().optional(),
+  maxMessageBytes: z.number(),
+});
+export type Facts = z.infer<typeof factsSchema>;
 
 /** Why a letter of a plan was not sent. */
 export const SKIP_REASONS = [
@@ -167,6 +188,9 @@ export interface PlanHead {
   readonly request: 'none' | 'pause' | 'cancel';
   /** Token of the lease under which it is being run; every journal write of another is refused. */
   readonly runner: string;
+  readonly facts: Facts;
+  /** For a plan that sends to a topic: its first letter was seen in the subscription. */
+  readonly seen: boolean;
   readonly pace: Pace;
   readonly progress: Progress;
   readonly startedAt: number | undefined;

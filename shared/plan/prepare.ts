@@ -12,12 +12,21 @@ import {
   type Chunk,
   type ChunkLetter,
   type Exception,
+  type Facts,
   type Finding,
   MAX_BATCH_BYTES,
   NO_COUNTS,
   type PlanHead,
 } from './plan.ts';
-import { countExpiry, countMaybeSent, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
+import {
+  completeFacts,
+  countExpiry,
+  countMaybeSent,
+  countSkip,
+  plannedRefusal,
+  sourceFindings,
+  targetOf,
+} from './preflight.ts';
 import { beginProgress } from './ramp.ts';
 import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 
@@ -57,10 +66,7 @@ export async function createPlan(
   deadline: number,
 ): Promise<PlanHead> {
   const selection = selectionText(request.selection);
-  const findings = [
-    ...sourceFindings(source, request.action),
-    ...(await targetFindings(office, source, request.action)),
-  ];
+  const { facts, findings } = await lookAtTarget(office, source, request.action, request.choices);
   const now = office.clock();
   const id = newPlanId(now, office.random(5));
   const head: PlanHead = {
@@ -68,7 +74,7 @@ export async function createPlan(
     source: source.key,
     sourceName: source.name,
     action: request.action,
-    target: request.action === 'replay' ? (targetOf(source) ?? '') : '',
+    target: request.action === 'replay' ? (targetOf(source, request.choices.target) ?? '') : '',
     choices: request.choices,
     selection,
     findings,
@@ -83,6 +89,8 @@ export async function createPlan(
     tally: NO_TALLY,
     request: 'none',
     runner: '',
+    facts,
+    seen: false,
     pace: { rate: 0, ramp: undefined },
     progress: beginProgress(0, 0, now),
     startedAt: undefined,
@@ -117,10 +125,24 @@ function selectionText(selection: Selection): string {
   throw new OfficeError('DLO_BAD_REQUEST', message);
 }
 
-/** Whether the target is there: its sender link is opened and closed again. */
-async function targetFindings(office: Office, source: Source, action: Action): Promise<Finding[]> {
-  const target = targetOf(source);
-  if (action === 'discard' || target === undefined) return [];
+/** Reads what is known of the target and judges it: before a plan is made, and again when it is started or resumed. */
+export async function lookAtTarget(
+  office: Office,
+  source: Source,
+  action: Action,
+  choices: Choices,
+): Promise<{ facts: Facts; findings: Finding[] }> {
+  const target = action === 'replay' ? targetOf(source, choices.target) : undefined;
+  const read = target === undefined ? ({ from: 'none' } as const) : await office.broker.facts(source, target);
+  const facts = completeFacts(source, read);
+  const findings = sourceFindings(source, action, choices, facts);
+  const isKnownToFail = findings.some(({ code }) => code === 'target-unknown' || code === 'target-disabled');
+  if (target !== undefined && !isKnownToFail) findings.push(...(await reachFindings(office, source, target)));
+  return { facts, findings };
+}
+
+/** Whether the target takes our link: it is opened and closed again. */
+async function reachFindings(office: Office, source: Source, target: string): Promise<Finding[]> {
   try {
     await (await office.broker.openTarget(source, target)).close();
     return [];
@@ -171,13 +193,13 @@ async function layOut(
     }
     if (!matches(record, selection)) continue;
     const { letter } = record;
-    const { action, choices } = journal.head;
+    const { action, facts } = journal.head;
     const maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
-    if (isFull(batch, source, letter.bytes, maybeDuplicate)) {
+    if (isFull(batch, facts, letter.bytes, maybeDuplicate)) {
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const reason = plannedRefusal(source, action, choices, record, office.clock());
+    const reason = plannedRefusal(source, journal.head, record, office.clock());
     if (reason === undefined) {
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
@@ -185,7 +207,7 @@ async function layOut(
       const now = office.clock();
       batch.tallies.push((tally) => countLetter(tally, record, now));
       if (action === 'replay') {
-        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, source, letter), record));
+        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter), record));
       }
     } else {
       batch.exceptions.push({
@@ -215,14 +237,13 @@ function newBatch(): Batch {
   return { letters: [], exceptions: [], notes: [], tallies: [], bytes: 0, maybeDuplicate: false };
 }
 
-function isFull(batch: Batch, source: Source, bytes: number, maybeDuplicate: boolean): boolean {
+function isFull(batch: Batch, facts: Facts, bytes: number, maybeDuplicate: boolean): boolean {
   // The mark belongs to a chunk as a whole.
   if (batch.letters.length > 0 && batch.maybeDuplicate !== maybeDuplicate) return true;
   return (
     batch.letters.length >= MAX_CHUNK ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
-    (batch.letters.length > 0 &&
-      batch.bytes + bytes + OVERHEAD > Math.min(source.entity.maxMessageBytes, MAX_BATCH_BYTES))
+    (batch.letters.length > 0 && batch.bytes + bytes + OVERHEAD > Math.min(facts.maxMessageBytes, MAX_BATCH_BYTES))
   );
 }
 

@@ -52,10 +52,10 @@ const MINUTE = 60_000;
 /** After this many observation times without a sign of a consumer the run pauses. */
 export const PATIENCE = 4;
 
-/** The pace of a run as it was asked for, completed with defaults. A discard has nothing to come back. */
-export function paceOf(source: Source, asked: z.infer<typeof paceSchema>, action: 'replay' | 'discard'): Pace {
+/** The pace of a run as it was asked for, completed with defaults. What cannot come back (a discard, a copy in a sandbox) needs no ramp. */
+export function paceOf(source: Source, asked: z.infer<typeof paceSchema>, canReturn: boolean): Pace {
   const { rate = 0, ramp = {} } = asked;
-  if (ramp === false || action === 'discard') return { rate, ramp: undefined };
+  if (ramp === false || !canReturn) return { rate, ramp: undefined };
   const observeMs = ramp.observe ?? observationTime(source);
   return { rate, ramp: { steps: ramp.steps ?? DEFAULT_STEPS, observeMs, haltAbove: ramp.haltAbove ?? DEFAULT_HALT } };
 }

@@ -167,7 +167,9 @@ class Slice {
   /** How many letters may be sent now; 0 when the next look has to decide anew. */
   async #passGate(source: Source): Promise<number | SliceEnd | undefined> {
     const { store, clock } = this.#office;
-    const { pace, progress, counts, id } = this.#journal.head;
+    const { pace, progress, counts, id, choices, seen } = this.#journal.head;
+    // To a topic nothing more is sent before the first letter was seen in the subscription.
+    if (choices.target === 'topic' && !seen && counts.done === 0) return 1;
     // The halt rule looks at the return alone: consumers that remember ids fail without a word.
     const returned = pace.ramp === undefined ? 0 : await store.plans.countReturned(id);
     const next = gate(pace, progress, counts.done, returned, clock());

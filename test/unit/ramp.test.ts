@@ -67,15 +67,15 @@ it('never sends more than the rate allows in any time, whatever the pauses', () 
 
 it('watches as long as a letter may need to die again, 15 minutes where that is not known', () => {
   const known = aSource({ entity: { lockDuration: 'PT30S', maxDeliveryCount: 10 } });
-  expect(paceOf(known, {}, 'replay').ramp).toEqual({ steps: [1, 5, 20], observeMs: 360_000, haltAbove: 0.1 });
-  expect(paceOf(aSource(), {}, 'replay').ramp?.observeMs).toBe(900_000);
-  expect(paceOf(known, { ramp: { observe: 5000, steps: [2], haltAbove: 0.5 }, rate: 7 }, 'replay')).toEqual({
+  expect(paceOf(known, {}, true).ramp).toEqual({ steps: [1, 5, 20], observeMs: 360_000, haltAbove: 0.1 });
+  expect(paceOf(aSource(), {}, true).ramp?.observeMs).toBe(900_000);
+  expect(paceOf(known, { ramp: { observe: 5000, steps: [2], haltAbove: 0.5 }, rate: 7 }, true)).toEqual({
     rate: 7,
     ramp: { steps: [2], observeMs: 5000, haltAbove: 0.5 },
   });
 });
 
 it('has no ramp when it is switched off, nor for a discard', () => {
-  expect(paceOf(aSource(), { ramp: false }, 'replay')).toEqual({ rate: 0, ramp: undefined });
-  expect(paceOf(aSource(), { rate: 5 }, 'discard')).toEqual({ rate: 5, ramp: undefined });
+  expect(paceOf(aSource(), { ramp: false }, true)).toEqual({ rate: 0, ramp: undefined });
+  expect(paceOf(aSource(), { rate: 5 }, false)).toEqual({ rate: 5, ramp: undefined });
 });
