@@ -85,6 +85,11 @@ export interface DeadLetterQueue {
   hold(locks: readonly LockToken[]): Promise<Settled[]>;
   /** Locks held letters by number. */
   take(numbers: readonly SequenceNumber[]): Promise<Taken>;
+  /**
+   * Locks letters by number that are not held, by receiving at most `depth` letters from the front and giving the others
+   * back. A letter deeper than that is `active`.
+   */
+  seize(numbers: readonly SequenceNumber[], depth: number): Promise<Taken>;
   /** Removes locked letters for good. Same order as `locks`. */
   complete(locks: readonly LockToken[]): Promise<Settled[]>;
   /** Gives locks back: a held letter stays held, an active one becomes available. Same order as `locks`. */

@@ -8,6 +8,7 @@ import type { ReplayTarget, Taken } from '../broker.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, markUnclearExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
+import { REACH } from './preflight.ts';
 import { divide, waitForBusy } from './rearrange.ts';
 import { type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
@@ -16,7 +17,9 @@ export async function workOn(work: Work, chunk: Chunk): Promise<ChunkResult> {
   // Opened before anything is locked. What was sent needs no target, so that it is completed even without one.
   const sends = work.journal.head.action === 'replay' && chunk.state !== 'sent';
   const target = sends ? await work.openTarget() : undefined;
-  const taken = await work.queue.take(chunk.letters.map(({ number }) => number));
+  const numbers = chunk.letters.map(({ number }) => number);
+  const isHeld = work.source.mode === 'defer';
+  const taken = isHeld ? await work.queue.take(numbers) : await work.queue.seize(numbers, REACH);
   const takenAt = work.office.clock();
   try {
     if (chunk.state === 'sent') return await finishSent(work, chunk, taken);

@@ -54,7 +54,6 @@ export type Choices = z.infer<typeof choicesSchema>;
 /** Codes of findings. Stable: runbooks refer to them. */
 export const FINDING_CODES = [
   'nothing-to-send',
-  'observe-source',
   'no-direct-target',
   'no-sandbox',
   'fan-out',
@@ -64,7 +63,8 @@ export const FINDING_CODES = [
   'duplicate-detection-unknown',
   'duplicate-window',
   'sessions-unknown',
-  'sessions-unsupported',
+  'sessions-held',
+  'out-of-reach',
   'expiry-unknown',
   'expiry-drops',
   'maybe-sent',
@@ -92,9 +92,18 @@ export const factsSchema = z.object({
   duplicateDetection: z.union([z.literal(false), z.number()]).optional(),
   requiresSession: z.boolean().optional(),
   deadLettersOnExpiry: z.boolean().optional(),
+  partitioned: z.boolean(),
   maxMessageBytes: z.number(),
 });
 export type Facts = z.infer<typeof factsSchema>;
+
+/**
+ * Whether messages must be sent one by one: a batch to a session or partitioned entity needs one key for all of it, and the
+ * broker takes an envelope without it for another message.
+ */
+export function needsSingles(facts: Facts): boolean {
+  return facts.requiresSession === true || facts.partitioned;
+}
 
 /** Why a letter of a plan was not sent. */
 export const SKIP_REASONS = [
@@ -103,6 +112,7 @@ export const SKIP_REASONS = [
   'duplicate-window',
   'too-large',
   'no-body',
+  'out-of-reach',
   'gone',
   'not-same-message',
   'not-resendable',
@@ -180,6 +190,8 @@ export interface PlanHead {
   readonly expiresAt: number;
   /** While preparing: the first number not looked at yet. */
   readonly cursor: SequenceNumber | undefined;
+  /** While preparing: records looked at so far. */
+  readonly looked: number;
   readonly chunks: number;
   readonly counts: Counts;
   /** What kinds of letters it acts on. */

@@ -27,6 +27,7 @@ export function completeFacts(source: Source, read: TargetFacts): Facts {
     status: read.status,
     duplicateDetection: read.duplicateDetection ?? stated.duplicateDetection,
     requiresSession: read.requiresSession ?? stated.requiresSession,
+    partitioned: read.partitioned ?? stated.partitioned,
     deadLettersOnExpiry: read.deadLettersOnExpiry ?? stated.deadLettersOnExpiry,
     maxMessageBytes: read.maxMessageBytes ?? stated.maxMessageBytes,
   };
@@ -35,7 +36,6 @@ export function completeFacts(source: Source, read: TargetFacts): Facts {
 /** Findings that concern the source and the target as a whole. */
 export function sourceFindings(source: Source, action: Action, choices: Choices, facts: Facts): Finding[] {
   const codes: FindingCode[] = [];
-  if (source.mode === 'observe') codes.push('observe-source');
   if (action === 'discard') return codes.map(blocking);
   if (targetOf(source, choices.target) === undefined) {
     codes.push(choices.target === 'sandbox' ? 'no-sandbox' : 'no-direct-target');
@@ -46,13 +46,12 @@ export function sourceFindings(source: Source, action: Action, choices: Choices,
   if (choices.target === 'sandbox') return codes.map(blocking);
   if (facts.duplicateDetection === undefined) codes.push('duplicate-detection-unknown');
   if (facts.requiresSession === undefined) codes.push('sessions-unknown');
-  if (facts.requiresSession === true) codes.push('sessions-unsupported');
+  if (facts.requiresSession === true && source.mode === 'defer') codes.push('sessions-held');
   if (facts.deadLettersOnExpiry === undefined) codes.push('expiry-unknown');
   return [...codes.map(blocking), ...fanOutFindings(source, choices)];
 }
 
 const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
-  'observe-source': 'letters of an observe source are not held by the office: set its mode to "defer" in the catalog',
   'no-direct-target':
     'a topic would hand the letters to every subscription: give the subscription a forwardQueue or replayQueue in the catalog',
   'no-sandbox': 'the source has no sandbox: give it a replay.sandboxQueue in the catalog',
@@ -60,7 +59,8 @@ const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
   'target-disabled': 'the target takes no messages: enable it',
   'duplicate-detection-unknown': 'state entity.duplicateDetection of the target in the catalog: false, or its window',
   'sessions-unknown': 'state entity.requiresSession of the target in the catalog',
-  'sessions-unsupported': 'letters of session entities cannot be held, and so not be taken by number',
+  'sessions-held':
+    'the target needs sessions, and held letters of session entities have been unreachable: set the mode to "observe"',
   'expiry-unknown': 'state entity.deadLettersOnExpiry of the target in the catalog',
 };
 
@@ -115,6 +115,15 @@ export function plannedRefusal(
   return record.classification.advice === 'fix-first' && !choices.includeFixFirst ? 'fix-first' : undefined;
 }
 
+/** How far into a queue of letters that are not held a run reaches: all before a letter must be received to get to it. */
+export const REACH = 2000;
+
+/** A letter of an `observe` source that lies behind too many others. */
+export function countOutOfReach(findings: readonly Finding[]): Finding[] {
+  const message = `these lie behind more than ${REACH} others: send back or discard those first, or set the mode to "defer"`;
+  return countFinding(findings, 'out-of-reach', message, 'block');
+}
+
 const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
   'over-limit':
     'these were sent back as often as replay.maxReplays allows and failed again: fix the cause, or discard them',
@@ -146,8 +155,13 @@ export function countMaybeSent(findings: readonly Finding[], record: LetterRecor
   return countFinding(findings, 'maybe-sent', message);
 }
 
-function countFinding(findings: readonly Finding[], code: FindingCode, message: string): Finding[] {
+function countFinding(
+  findings: readonly Finding[],
+  code: FindingCode,
+  message: string,
+  level: Finding['level'] = 'warn',
+): Finding[] {
   const known = findings.find((finding) => finding.code === code);
-  const counted: Finding = { code, level: 'warn', letters: (known?.letters ?? 0) + 1, message };
+  const counted: Finding = { code, level, letters: (known?.letters ?? 0) + 1, message };
   return known ? findings.map((finding) => (finding === known ? counted : finding)) : [...findings, counted];
 }

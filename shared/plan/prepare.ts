@@ -16,14 +16,17 @@ import {
   type Finding,
   MAX_BATCH_BYTES,
   NO_COUNTS,
+  needsSingles,
   type PlanHead,
 } from './plan.ts';
 import {
   completeFacts,
   countExpiry,
   countMaybeSent,
+  countOutOfReach,
   countSkip,
   plannedRefusal,
+  REACH,
   sourceFindings,
   targetOf,
 } from './preflight.ts';
@@ -84,6 +87,7 @@ export async function createPlan(
     createdBy: operator,
     expiresAt: now + PLAN_LIFETIME,
     cursor: undefined,
+    looked: 0,
     chunks: 0,
     counts: NO_COUNTS,
     tally: NO_TALLY,
@@ -191,6 +195,8 @@ async function layOut(
       await flush(journal, batch, record.letter.sequenceNumber);
       return journal.head;
     }
+    batch.looked++;
+    const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= REACH;
     if (!matches(record, selection)) continue;
     const { letter } = record;
     const { action, facts } = journal.head;
@@ -199,7 +205,7 @@ async function layOut(
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const reason = plannedRefusal(source, journal.head, record, office.clock());
+    const reason = isReached ? plannedRefusal(source, journal.head, record, office.clock()) : 'out-of-reach';
     if (reason === undefined) {
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
@@ -215,7 +221,7 @@ async function layOut(
         fate: { kind: 'skipped', reason },
         maybeDuplicate: false,
       });
-      batch.notes.push((findings) => countSkip(findings, reason));
+      batch.notes.push((findings) => (isReached ? countSkip(findings, reason) : countOutOfReach(findings)));
     }
   }
   await flush(journal, batch, undefined);
@@ -229,19 +235,21 @@ interface Batch {
   readonly notes: ((findings: readonly Finding[]) => Finding[])[];
   readonly tallies: ((tally: PlanTally) => PlanTally)[];
   bytes: number;
+  /** Records looked at since the last write. */
+  looked: number;
   /** Its letters may have been sent by an earlier run. */
   maybeDuplicate: boolean;
 }
 
 function newBatch(): Batch {
-  return { letters: [], exceptions: [], notes: [], tallies: [], bytes: 0, maybeDuplicate: false };
+  return { letters: [], exceptions: [], notes: [], tallies: [], bytes: 0, looked: 0, maybeDuplicate: false };
 }
 
 function isFull(batch: Batch, facts: Facts, bytes: number, maybeDuplicate: boolean): boolean {
   // The mark belongs to a chunk as a whole.
   if (batch.letters.length > 0 && batch.maybeDuplicate !== maybeDuplicate) return true;
   return (
-    batch.letters.length >= MAX_CHUNK ||
+    batch.letters.length >= (needsSingles(facts) ? 1 : MAX_CHUNK) ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
     (batch.letters.length > 0 && batch.bytes + bytes + OVERHEAD > Math.min(facts.maxMessageBytes, MAX_BATCH_BYTES))
   );
@@ -263,6 +271,7 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
     (head) => ({
       ...head,
       cursor: cursor ?? head.cursor,
+      looked: head.looked + batch.looked,
       chunks: head.chunks + (chunk === undefined ? 0 : 1),
       findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
       tally: batch.tallies.reduce((tally, count) => count(tally), head.tally),

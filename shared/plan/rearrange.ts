@@ -18,7 +18,9 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
   const why = `${taken.busy.length} letters are locked by somebody else`;
   await release(work, taken.locked);
   const isLast = chunk.key.startsWith(LATER) && taken.busy.length === chunk.letters.length;
-  if (chunk.state === 'planned' && !isLast) {
+  // A letter of a session must not be overtaken by a later one: then everybody waits.
+  const mayOvertake = journal.head.facts.requiresSession !== true;
+  if (chunk.state === 'planned' && !isLast && mayOvertake) {
     const busy = chunk.letters.filter(({ number }) => taken.busy.includes(number));
     const free = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
     const later = { ...chunk, key: `${LATER}${chunk.key.slice('chunk:'.length)}`, letters: busy, waitingSince: since };

@@ -189,6 +189,7 @@ const headSchema = z.object({
   createdBy: z.string(),
   expiresAt: time,
   cursor: z.string().transform((text) => parseSequenceNumber(text)),
+  looked: z.number(),
   chunks: z.number(),
   planned: z.number(),
   pending: z.number(),

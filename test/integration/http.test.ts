@@ -408,7 +408,7 @@ describe('a plan in the wrong state', () => {
 
   test('that has findings is blocked, and says which', async () => {
     for (const [source, codes] of [
-      ['watched', ['observe-source', 'nothing-to-send']],
+      ['watched', ['nothing-to-send']],
       ['unstated', ['duplicate-detection-unknown', 'sessions-unknown', 'expiry-unknown', 'nothing-to-send']],
       ['moved', ['nothing-to-send']],
     ] as const) {

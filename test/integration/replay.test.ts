@@ -385,7 +385,6 @@ test('where the target detects duplicates, letters inside its window are left or
 const plan0 = ({ id }: PlanJson) => id;
 
 test.each([
-  ['observed', ['observe-source']],
   ['fanout', ['no-direct-target']],
   ['unstated', ['duplicate-detection-unknown', 'sessions-unknown', 'expiry-unknown']],
   ['missing', ['target-unreachable']],

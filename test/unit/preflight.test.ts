@@ -54,7 +54,6 @@ describe('findings about the source', () => {
   });
 
   it.each<[string, Json, string[]]>([
-    ['an observe source', { mode: 'observe' }, ['observe-source']],
     ['a subscription with no queue', SUBSCRIPTION, ['no-direct-target']],
     [
       'unknown duplicate detection',
@@ -63,11 +62,6 @@ describe('findings about the source', () => {
     ],
     ['unknown sessions', { entity: { ...KNOWN, requiresSession: undefined } }, ['sessions-unknown']],
     ['unknown expiry', { entity: { ...KNOWN, deadLettersOnExpiry: undefined } }, ['expiry-unknown']],
-    [
-      'a session entity',
-      { mode: 'observe', entity: { ...KNOWN, requiresSession: true } },
-      ['observe-source', 'sessions-unsupported'],
-    ],
     ['nothing known', { entity: {} }, ['duplicate-detection-unknown', 'sessions-unknown', 'expiry-unknown']],
   ])('%s blocks', (_what, entry, expected) => {
     expect(codes(entry)).toEqual(expected.map((code) => `block ${code}`));
@@ -76,7 +70,7 @@ describe('findings about the source', () => {
   test('what was read counts more than what the catalog states', () => {
     const read = (more: Partial<TargetFacts>): TargetFacts => ({ from: 'administration', status: 'active', ...more });
     expect(codes({ entity: {} }, 'replay', {}, read(KNOWN_FACTS))).toEqual([]);
-    expect(codes({}, 'replay', {}, read({ requiresSession: true }))).toEqual(['block sessions-unsupported']);
+    expect(codes({}, 'replay', {}, read({ requiresSession: true }))).toEqual(['block sessions-held']);
   });
 
   it.each([
@@ -89,6 +83,12 @@ describe('findings about the source', () => {
 
   it.each(['active', 'receive-disabled'] as const)('a target that is %s takes messages', (status) => {
     expect(codes({}, 'replay', {}, { from: 'administration', status })).toEqual([]);
+  });
+
+  test('a session entity is for observe sources: held letters of sessions have been unreachable', () => {
+    const sessions: TargetFacts = { from: 'administration', requiresSession: true };
+    expect(codes({}, 'replay', {}, sessions)).toEqual(['block sessions-held']);
+    expect(codes({ mode: 'observe' }, 'replay', {}, sessions)).toEqual([]);
   });
 
   test('a sandbox must be named, and needs none of the facts by which a letter could be lost', () => {
@@ -105,9 +105,9 @@ describe('findings about the source', () => {
     expect(codes(SUBSCRIPTION, 'replay', { ...topic, acceptFanOut: 'events' })).toEqual(['warn fan-out']);
   });
 
-  test('a discard needs a source that is held, and nothing of a target', () => {
+  test('a discard needs nothing of a target', () => {
     expect(codes({ ...SUBSCRIPTION, entity: {} }, 'discard')).toEqual([]);
-    expect(codes({ mode: 'observe', entity: {} }, 'discard')).toEqual(['block observe-source']);
+    expect(codes({ mode: 'observe', entity: {} }, 'discard')).toEqual([]);
   });
 
   test('every finding says what to do', () => {
