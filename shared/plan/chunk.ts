@@ -92,11 +92,9 @@ async function replay(
       if (journal.head.choices.target === 'sandbox') return closeCopied(work, sending, sorted);
       const sent: Chunk = { ...sending, state: 'sent' };
       await journal.commit((head) => head, { chunks: [sent] });
-      return complete(
-        work,
-        sent,
-        sorted.send.map(({ locked }) => locked),
-      );
+      const locked = sorted.send.map((ready) => ready.locked);
+      const finish = () => complete(work, sent, locked);
+      return work.mayOverlap() ? { kind: 'sent', finish } : finish();
     }
     case 'unknown':
       // The chunk stays `sending`: it is sent again by that word of the journal, and marked.

@@ -89,8 +89,10 @@ class Slice {
   readonly #journal: Journal;
   readonly #deadline: number;
   #lease: Lease;
-  /** Key up to which every chunk is done. */
+  /** Key up to which every chunk is done, or is being completed as `#tail`. */
   #behind: string | undefined;
+  /** The chunk before this one, whose letters are in the target and are being completed. */
+  #tail: { readonly chunk: Chunk; readonly result: Promise<ChunkResult> } | undefined;
 
   constructor(office: Office, journal: Journal, lease: Lease, deadline: number) {
     this.#office = office;
@@ -112,13 +114,23 @@ class Slice {
     };
     const assertLeased = () => this.#assertLeased();
     try {
-      const work = { office: this.#office, source, journal: this.#journal, queue, openTarget, assertLeased };
+      const mayOverlap = () => this.#mayOverlap();
+      const work = {
+        office: this.#office,
+        source,
+        journal: this.#journal,
+        queue,
+        openTarget,
+        assertLeased,
+        mayOverlap,
+      };
       return await this.#chunks(work);
     } catch (error) {
       // What was sent before has been completed: a chunk in that state comes first and needs no target.
       if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#finish('paused', error.message);
       throw error;
     } finally {
+      await this.#tail?.result.catch(() => {}); // told already, or told by the journal
       await target?.close();
       await queue.close();
     }
@@ -128,9 +140,13 @@ class Slice {
     for (;;) {
       await this.#keepLease();
       const chunk = await this.#nextChunk();
-      const end = this.#endBefore(chunk) ?? (await this.#advance(work, chunk as Chunk));
+      const isPressing = chunk === undefined || chunk.state !== 'planned' || this.#journal.head.request !== 'none';
+      const end =
+        (isPressing ? await this.#joinTail() : undefined) ??
+        (await this.#endBefore(chunk)) ??
+        (await this.#advance(work, chunk as Chunk));
       if (end !== undefined) return end;
-      if (this.#office.clock() >= this.#deadline) return { kind: 'more' };
+      if (this.#office.clock() >= this.#deadline) return (await this.#joinTail()) ?? { kind: 'more' };
     }
   }
 
@@ -161,7 +177,36 @@ class Slice {
       if (passed === 0) return undefined;
       if (passed < chunk.letters.length) part = await splitAt(work, chunk, passed);
     }
-    return this.#after(part, await workOn(work, part));
+    const result = await workOn(work, part);
+    const before = this.#tail;
+    this.#tail = undefined;
+    if (result.kind === 'sent') {
+      // Begun whatever became of the chunk before: these letters are in the target, their copies must go.
+      const finished = result.finish();
+      finished.catch(() => {}); // it is looked at when it is joined
+      this.#behind = part.key;
+      this.#tail = { chunk: part, result: finished };
+    }
+    const end = await this.#join(before);
+    return end ?? (result.kind === 'sent' ? undefined : this.#after(part, result));
+  }
+
+  #joinTail(): Promise<SliceEnd | undefined> {
+    const tail = this.#tail;
+    this.#tail = undefined;
+    return this.#join(tail);
+  }
+
+  /** Waits for the completion of a chunk, if there is one under way. */
+  async #join(tail: { chunk: Chunk; result: Promise<ChunkResult> } | undefined): Promise<SliceEnd | undefined> {
+    return tail && this.#after(tail.chunk, await tail.result);
+  }
+
+  /** Only at full speed: a ramp counts what is done, a rate too, and to a topic the first letter must be seen. */
+  #mayOverlap(): boolean {
+    const { pace, progress, choices, seen } = this.#journal.head;
+    const isLastStep = pace.ramp === undefined || progress.step >= pace.ramp.steps.length;
+    return isLastStep && pace.rate === 0 && (choices.target !== 'topic' || seen);
   }
 
   /** How many letters may be sent now; 0 when the next look has to decide anew. */
@@ -222,9 +267,10 @@ class Slice {
   async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
     if (result.kind === 'again') return undefined;
     if (result.kind === 'next') {
-      this.#behind = chunk.key;
+      if (this.#behind === undefined || this.#behind < chunk.key) this.#behind = chunk.key;
       return undefined;
     }
+    if (result.kind === 'sent') return this.#after(chunk, await result.finish());
     if (result.kind === 'refused') return this.#finish('paused', result.why);
     this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
     const head = await this.#journal.refresh();
