@@ -3,6 +3,7 @@ import type { DeadLetterQueue, LockedLetter, LockToken, ReadLetter } from '../br
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, type SequenceNumber, sequenceNumber } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
+import { receiveOnBudget } from './budget.ts';
 import { unavailable } from './errors.ts';
 import { Look } from './look.ts';
 import type { Management } from './management.ts';
@@ -41,23 +42,26 @@ export function openDeadLetterQueue(
     });
   }
 
+  const lock = ({ connection, budget }: Line, max: number, waitMs: number) =>
+    receiveOnBudget(budget, () => lockActive(connection, path, max, waitMs));
+
   return {
     peek: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.page(node, from, max))),
     peekOne: (number) => call('peek', (node) => look.one(node, number)),
     scan: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.scan(node, from, max))),
     receive: async (max, waitMs) => {
       if (max < 1) return [];
-      return call('receive', async (node, { connection }) => {
-        const locks = await lockActive(connection, path, max, waitMs);
+      return call('receive', async (node, line) => {
+        const locks = await lock(line, max, waitMs);
         const letters = await readAll(node, look, [...locks.keys()]);
         return letters.flatMap((read) => withLock(read, locks.get(read.letter.sequenceNumber), lockEnd()));
       });
     },
     take: (numbers) => call('lock letters', (node) => take(taking(node), numbers)),
     seize: (numbers, depth) =>
-      call('lock letters', (node, { connection }) => {
+      call('lock letters', (node, line) => {
         const context = {
-          lock: (max: number) => lockActive(connection, path, max, SEIZE_WAIT_MS),
+          lock: (max: number) => lock(line, max, SEIZE_WAIT_MS),
           read: (some: readonly SequenceNumber[]) => readAll(node, look, some),
           join: (read: ReadLetter, lock: Lock | undefined) => withLock(read, lock, lockEnd()),
           release: (locks: readonly LockToken[]) => settle(node, locks, 'abandoned'),

@@ -21,7 +21,7 @@ describe('the ceiling', () => {
 
   it('lets through what costs more than a second of traffic, and makes up for it afterwards', () => {
     const bucket = new Bucket(10, 0);
-    expect(begin(bucket, [100, 1, 100])).toEqual([0, 9_100, 10_000]);
+    expect(begin(bucket, [100, 1, 100])).toEqual([0, 9_100, 10_100]);
   });
 
   it('lets the next one wait for what was paid without waiting', () => {

@@ -152,17 +152,18 @@ describe('what the broker says when it is busy', () => {
   it.each([
     ['a condition on a link', { condition: 'com.microsoft:server-busy', description: 'throttled' }],
     ['a condition, wrapped', new Error('x', { cause: { condition: 'com.microsoft:server-busy' } })],
-    ['an error of the office about one', unavailable('peek', { condition: 'com.microsoft:server-busy' })],
+    [
+      'an error of the office about one',
+      unavailable('peek', { condition: 'com.microsoft:server-busy', description: 'throttled' }),
+    ],
   ])('is known as %s', (_, error) => {
     expect(isServerBusy(error)).toBe(true);
   });
 
-  it.each([
-    undefined,
-    'server-busy',
-    new Error('com.microsoft:server-busy'),
-    { condition: 'com.microsoft:timeout' },
-  ])('is not taken from %s', (error) => {
-    expect(isServerBusy(error)).toBe(false);
-  });
+  it.each([undefined, 'server-busy', new Error('com.microsoft:server-busy'), { condition: 'com.microsoft:timeout' }])(
+    'is not taken from %s',
+    (error) => {
+      expect(isServerBusy(error)).toBe(false);
+    },
+  );
 });
