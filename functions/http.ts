@@ -28,6 +28,8 @@ export function registerUnhealthy(error: unknown, log: (line: string) => void): 
   });
 }
 
-function respond({ status, headers, body }: Answer): HttpResponseInit {
+function respond({ status, headers, body, text }: Answer): HttpResponseInit {
+  if (text !== undefined)
+    return { status, body: text, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } };
   return { status, jsonBody: body, ...(headers && { headers: { ...headers } }) };
 }

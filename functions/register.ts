@@ -10,6 +10,7 @@ import { discardPlan } from './http/discardPlan.ts';
 import { getBody } from './http/getBody.ts';
 import { getLetter } from './http/getLetter.ts';
 import { getPlan } from './http/getPlan.ts';
+import { getReport } from './http/getReport.ts';
 import { getSource } from './http/getSource.ts';
 import { health } from './http/health.ts';
 import { listAudit } from './http/listAudit.ts';
@@ -42,6 +43,7 @@ export const ROUTES = [
   listPlans,
   getPlan,
   listPlanLetters,
+  getReport,
   runPlan,
   discardPlan,
   pausePlan,

@@ -56,6 +56,7 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
     const settings = {
       AzureWebJobsStorage: store.connectionString(),
       ServiceBusConnection: bus.connectionString,
+      DLO_ADMINISTRATION_URL: `http://127.0.0.1:${bus.adminPort}`,
       DLO_CATALOG: file,
       // A laptop's broker answers at once; waiting longer for letters that are not there would only cost time.
       DLO_COLLECT_WAIT_SECONDS: '0.3',

@@ -62,6 +62,8 @@ export interface ResendChange {
   /** Subscription name, only for a message sent to a topic. */
   readonly replayFor?: string;
   readonly bypass: boolean;
+  /** A copy for a sandbox, marked `x-replay-sandbox`. */
+  readonly sandbox?: boolean;
   /** A new message id; the old one is kept in `x-original-message-id`. */
   readonly newMessageId?: string;
 }
@@ -83,6 +85,11 @@ export interface DeadLetterQueue {
   hold(locks: readonly LockToken[]): Promise<Settled[]>;
   /** Locks held letters by number. */
   take(numbers: readonly SequenceNumber[]): Promise<Taken>;
+  /**
+   * Locks letters by number that are not held, by receiving at most `depth` letters from the front and giving the others
+   * back. A letter deeper than that is `active`.
+   */
+  seize(numbers: readonly SequenceNumber[], depth: number): Promise<Taken>;
   /** Removes locked letters for good. Same order as `locks`. */
   complete(locks: readonly LockToken[]): Promise<Settled[]>;
   /** Gives locks back: a held letter stays held, an active one becomes available. Same order as `locks`. */
@@ -101,11 +108,42 @@ export interface ReplayTarget {
   close(): Promise<void>;
 }
 
+/**
+ * What is known of a queue or topic that letters are sent back to. A fact that could not be read is absent: it is never
+ * guessed, and preflight blocks where an unknown one could lose a message.
+ */
+export interface TargetFacts {
+  /** Where the facts come from. */
+  readonly from: 'resource-manager' | 'administration' | 'none';
+  /** `missing`: there is no such entity. */
+  readonly status?: 'active' | 'disabled' | 'send-disabled' | 'receive-disabled' | 'missing';
+  /** `false`, or the window in ms. */
+  readonly duplicateDetection?: false | number;
+  readonly requiresSession?: boolean;
+  readonly deadLettersOnExpiry?: boolean;
+  /** Default time to live, ms; absent also where messages never expire. */
+  readonly defaultTimeToLive?: number;
+  readonly maxMessageBytes?: number;
+  readonly lockDuration?: number;
+  readonly maxDeliveryCount?: number;
+  readonly partitioned?: boolean;
+}
+
 /** A broker. One instance serves all sources; connections are shared and reopened as needed. */
 export interface Broker {
   open(source: Source): Promise<DeadLetterQueue>;
   /** Opens a target beside `source`, in the same namespace. Throws `DLO_TARGET_…` when it cannot be reached. */
   openTarget(source: Source, entity: string): Promise<ReplayTarget>;
+  /**
+   * Facts about an entity beside `source`: by Resource Manager where the namespace's resource id is known, else by the
+   * administration interface, else none. Changes nothing; throws nothing but `DLO_BROKER_UNAVAILABLE`.
+   */
+  facts(source: Source, entity: string): Promise<TargetFacts>;
+  /**
+   * Whether messages of that plan are still waiting in `entity`, as far as a bounded look can tell. `unknown` where it may
+   * not be looked at. Changes nothing.
+   */
+  isWaiting(source: Source, entity: string, planId: PlanId): Promise<'yes' | 'no' | 'unknown'>;
   /** The message to send in place of `letter`. Throws `DLO_NOT_RESENDABLE` when it cannot be done exactly. */
   reset(message: EncodedMessage, change: ResendChange): EncodedMessage;
   /** The body's bytes for showing, section by section. */

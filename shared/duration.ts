@@ -1,9 +1,12 @@
 import { z } from 'zod';
 
-const FORM = /^P(?=\d|T\d)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?$/;
+const FORM = /^P(?=\d|T\d)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,7})?)S)?)?$/;
 const UNITS = [604_800_000, 86_400_000, 3_600_000, 60_000, 1000];
 
-/** Milliseconds of an ISO 8601 duration of weeks, days, hours, minutes and seconds (`P14D`, `PT1M30S`); else `undefined`. */
+/**
+ * Milliseconds of an ISO 8601 duration of weeks, days, hours, minutes and seconds (`P14D`, `PT1M30S`); else `undefined`.
+ * Seconds have up to seven decimals, as .NET writes its ticks (`P10675199DT2H48M5.4775807S`); the rest of one is rounded.
+ */
 export function parseDuration(text: string): number | undefined {
   const match = FORM.exec(text);
   if (!match) return undefined;

@@ -28,8 +28,8 @@ export const sequenceNumberSchema = z.string().transform((value, context): Seque
   return z.NEVER;
 });
 
-/** All conditions given must hold; in a list, any one. Without conditions it is every open letter. */
-export const selectionSchema = z.strictObject({
+/** Traits by which letters are chosen from a list of values. */
+const lists = {
   reason: texts.optional(),
   category: z.array(z.enum(CATEGORIES)).min(1).optional(),
   advice: z.array(z.enum(ADVICES)).min(1).optional(),
@@ -37,6 +37,15 @@ export const selectionSchema = z.strictObject({
   messageType: texts.optional(),
   messageId: texts.optional(),
   sequenceNumber: z.array(sequenceNumberSchema).min(1).max(1000).optional(),
+};
+export type ListTrait = keyof typeof lists;
+export const LIST_TRAITS = Object.keys(lists) as ListTrait[];
+
+/** All conditions given must hold; in a list, any one. Without conditions it is every open letter. */
+export const selectionSchema = z.strictObject({
+  ...lists,
+  /** Letters to leave out: any value of any of these lists. */
+  not: z.strictObject(lists).optional(),
   /** When the office first saw the letter. */
   seenFrom: instant.optional(),
   seenTo: instant.optional(),
@@ -62,17 +71,11 @@ export function selectionToJson(selection: Selection): Record<string, unknown> {
   return json;
 }
 
-/** Whether a recorded letter fits. Reasons, types and ids are compared exactly, but reasons without regard to case. */
+/** Whether a recorded letter fits. Values are compared exactly, reasons without regard to case and outer blanks. */
 export function matches(record: LetterRecord, selection: Selection): boolean {
-  const { classification, letter } = record;
+  const { letter } = record;
   return (
-    (selection.reason === undefined || hasReason(selection.reason, classification.evidence.reason)) &&
-    has(selection.category, classification.category) &&
-    has(selection.advice, classification.advice) &&
-    has(selection.exceptionType, classification.evidence.exceptionType) &&
-    has(selection.messageType, classification.evidence.messageType) &&
-    has(selection.messageId, letter.messageId) &&
-    has(selection.sequenceNumber, letter.sequenceNumber) &&
+    LIST_TRAITS.every((trait) => fitsLists(trait, traitOf(record, trait), selection)) &&
     within(record.firstSeen, selection.seenFrom, selection.seenTo) &&
     within(letter.enqueuedAt, selection.enqueuedFrom, selection.enqueuedTo) &&
     within(letter.replay.count, selection.minReplayCount, selection.maxReplayCount) &&
@@ -80,13 +83,25 @@ export function matches(record: LetterRecord, selection: Selection): boolean {
   );
 }
 
-function has<Value>(wanted: readonly Value[] | undefined, value: Value | undefined): boolean {
-  return wanted === undefined || (value !== undefined && wanted.includes(value));
+function fitsLists(trait: ListTrait, value: string | undefined, selection: Selection): boolean {
+  const wanted: readonly string[] | undefined = selection[trait];
+  const unwanted: readonly string[] | undefined = selection.not?.[trait];
+  const fold = trait === 'reason' ? (text: string) => text.trim().toLowerCase() : (text: string) => text;
+  const isIn = (list: readonly string[]) => value !== undefined && list.some((one) => fold(one) === fold(value));
+  return (wanted === undefined || isIn(wanted)) && (unwanted === undefined || !isIn(unwanted));
 }
 
-function hasReason(wanted: readonly string[], reason: string | undefined): boolean {
-  const folded = reason?.trim().toLowerCase();
-  return folded !== undefined && wanted.some((one) => one.trim().toLowerCase() === folded);
+function traitOf({ classification, letter }: LetterRecord, trait: ListTrait): string | undefined {
+  switch (trait) {
+    case 'category':
+    case 'advice':
+      return classification[trait];
+    case 'messageId':
+    case 'sequenceNumber':
+      return letter[trait];
+    default:
+      return classification.evidence[trait];
+  }
 }
 
 /** From inclusive, to inclusive. */

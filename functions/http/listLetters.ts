@@ -1,6 +1,6 @@
 import { listLetters as list } from '../../shared/desk/letters.ts';
 import { route } from '../../shared/http/route.ts';
-import { continuation, selectionQuery, sourcePath, top } from '../../shared/http/schemas.ts';
+import { continuation, selectionOf, selectionQuery, sourcePath, top } from '../../shared/http/schemas.ts';
 import { letterLine } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
 
@@ -14,8 +14,9 @@ export const listLetters = route({
   params: sourcePath,
   query: selectionQuery.extend({ top, continuation }),
   handle: async (office, { params, query }) => {
-    const { top, continuation, ...selection } = query;
-    const page = await list(office, sourceNamed(office, params.source), selection, top, continuation);
+    const { top, continuation, ...conditions } = query;
+    const source = sourceNamed(office, params.source);
+    const page = await list(office, source, selectionOf(conditions), top, continuation);
     return {
       status: 200,
       body: {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { none, route } from '../../shared/http/route.ts';
 import { planPath } from '../../shared/http/schemas.ts';
 import { planView } from '../../shared/http/views.ts';
@@ -12,9 +13,12 @@ export const resumePlan = route({
   needsOperator: true,
   params: planPath,
   query: none,
-  body: none,
-  handle: async (office, { params, operator, waitMs }) => {
-    const head = await resume(office, params.id, operator, office.clock() + waitMs);
+  body: z.strictObject({
+    /** The operator's word that the first letter sent to a topic reached the subscription. */
+    seen: z.boolean().default(false),
+  }),
+  handle: async (office, { params, body, operator, waitMs }) => {
+    const head = await resume(office, params.id, body, operator, office.clock() + waitMs);
     return { status: isClosed(head) ? 200 : 202, body: planView(head) };
   },
 });

@@ -59,9 +59,7 @@ async function currentHead(office: Office, id: PlanId, onUnreadable: () => void)
 /** One plan, and how many of its letters came back. Throws `DLO_PLAN_UNKNOWN`. */
 export async function getPlan(office: Office, id: PlanId): Promise<{ head: PlanHead; returned: number }> {
   const { head } = await expireIfOld(office, await loadPlan(office, id));
-  let returned = 0;
-  for await (const _letter of office.store.plans.returned(id)) returned++;
-  return { head, returned };
+  return { head, returned: await office.store.plans.countReturned(id) };
 }
 
 /** A page of a plan's letters. */

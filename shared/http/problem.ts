@@ -9,11 +9,10 @@ export interface FieldError {
 }
 
 /** What an HTTP function answers. */
-export interface Answer {
+export type Answer = {
   readonly status: number;
-  readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-}
+} & ({ readonly body: unknown; readonly text?: never } | { readonly text: string; readonly body?: never });
 
 /** Shape of every error answer, for OpenAPI. */
 export const problemSchema = z.object({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
-import { selectionSchema, sequenceNumberSchema } from '../selection.ts';
+import { type Selection, selectionSchema, sequenceNumberSchema } from '../selection.ts';
 
 /** Path of one source. Which sources there are is the catalog's word, so any text is taken to the look-up. */
 export const sourcePath = z.strictObject({ source: z.string().min(1).max(200) });
@@ -40,8 +40,7 @@ const list = <Item extends z.ZodType>(item: Item) =>
   z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item).min(1).max(100)).optional();
 const text = z.string().min(1).max(4096);
 
-/** The selection as query parameters: lists by repeating a name, `property=name:value`. */
-export const selectionQuery = z.strictObject({
+const lists = {
   reason: list(text),
   category: list(z.enum(CATEGORIES)),
   advice: list(z.enum(ADVICES)),
@@ -49,6 +48,18 @@ export const selectionQuery = z.strictObject({
   messageType: list(text),
   messageId: list(text),
   sequenceNumber: list(sequenceNumberSchema),
+};
+
+/** The selection as query parameters: lists by repeating a name, `notReason` and so on to leave out, `property=name:value`. */
+export const selectionQuery = z.strictObject({
+  ...lists,
+  notReason: lists.reason,
+  notCategory: lists.category,
+  notAdvice: lists.advice,
+  notExceptionType: lists.exceptionType,
+  notMessageType: lists.messageType,
+  notMessageId: lists.messageId,
+  notSequenceNumber: lists.sequenceNumber,
   seenFrom: selectionSchema.shape.seenFrom,
   seenTo: selectionSchema.shape.seenTo,
   enqueuedFrom: selectionSchema.shape.enqueuedFrom,
@@ -61,3 +72,18 @@ export const selectionQuery = z.strictObject({
   minReplayCount: queryNumber(0, 1_000_000).optional(),
   maxReplayCount: queryNumber(0, 1_000_000).optional(),
 });
+
+/** The selection of a parsed query. */
+export function selectionOf(query: z.infer<typeof selectionQuery>): Selection {
+  const {
+    notReason: reason,
+    notCategory: category,
+    notAdvice: advice,
+    notExceptionType: exceptionType,
+    notMessageType: messageType,
+    notMessageId: messageId,
+    notSequenceNumber: sequenceNumber,
+    ...selection
+  } = query;
+  return { ...selection, not: { reason, category, advice, exceptionType, messageType, messageId, sequenceNumber } };
+}

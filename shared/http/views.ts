@@ -117,12 +117,36 @@ export function planView(head: PlanHead) {
     choices: head.choices,
     findings: head.findings,
     counts: head.counts,
+    letters: head.tally,
+    secondsAtRate: secondsAtRate(head.counts.pending),
+    pace: paceView(head),
     createdAt: iso(head.createdAt),
     createdBy: head.createdBy,
     expiresAt: iso(head.expiresAt),
     startedAt: iso(head.startedAt),
     startedBy: head.startedBy || null,
     finishedAt: iso(head.finishedAt),
+  };
+}
+
+/** How long what is pending takes at some rates (letters a second), without the ramp's pauses. */
+function secondsAtRate(letters: number): Record<string, number> {
+  return Object.fromEntries([1, 10, 50, 200].map((rate) => [rate, Math.ceil(letters / rate)]));
+}
+
+/** How fast a run goes and where it is in its ramp; `null` for a plan that was never started. */
+function paceView({ pace: { rate, ramp }, progress, startedAt }: PlanHead) {
+  if (startedAt === undefined) return null;
+  const steps = ramp && {
+    steps: ramp.steps,
+    observeMs: ramp.observeMs,
+    haltAbove: ramp.haltAbove,
+    step: progress.step + 1,
+  };
+  return {
+    rate: rate || null,
+    ramp: steps ?? false,
+    observedFrom: progress.observedFrom ? iso(progress.observedFrom) : null,
   };
 }
 

@@ -8,6 +8,7 @@ import type { ReplayTarget, Taken } from '../broker.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, markUnclearExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
+import { REACH } from './preflight.ts';
 import { divide, waitForBusy } from './rearrange.ts';
 import { type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
@@ -16,7 +17,9 @@ export async function workOn(work: Work, chunk: Chunk): Promise<ChunkResult> {
   // Opened before anything is locked. What was sent needs no target, so that it is completed even without one.
   const sends = work.journal.head.action === 'replay' && chunk.state !== 'sent';
   const target = sends ? await work.openTarget() : undefined;
-  const taken = await work.queue.take(chunk.letters.map(({ number }) => number));
+  const numbers = chunk.letters.map(({ number }) => number);
+  const isHeld = work.source.mode === 'defer';
+  const taken = isHeld ? await work.queue.take(numbers) : await work.queue.seize(numbers, REACH);
   const takenAt = work.office.clock();
   try {
     if (chunk.state === 'sent') return await finishSent(work, chunk, taken);
@@ -86,13 +89,12 @@ async function replay(
   const outcome = await target.send(messages, office.sendTimeoutMs);
   switch (outcome.kind) {
     case 'accepted': {
+      if (journal.head.choices.target === 'sandbox') return closeCopied(work, sending, sorted);
       const sent: Chunk = { ...sending, state: 'sent' };
       await journal.commit((head) => head, { chunks: [sent] });
-      return complete(
-        work,
-        sent,
-        sorted.send.map(({ locked }) => locked),
-      );
+      const locked = sorted.send.map((ready) => ready.locked);
+      const finish = () => complete(work, sent, locked);
+      return work.mayOverlap() ? { kind: 'sent', finish } : finish();
     }
     case 'unknown':
       // The chunk stays `sending`: it is sent again by that word of the journal, and marked.
@@ -123,6 +125,16 @@ async function replay(
       return outcome.kind === 'refused-busy' ? { kind: 'wait', why } : { kind: 'refused', why };
     }
   }
+}
+
+/** Copies are in the sandbox: the letters stay held as they are, nothing is completed. */
+async function closeCopied(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {
+  await release(
+    work,
+    sorted.send.map(({ locked }) => locked),
+  );
+  await close(work, chunk, chunk.letters, []);
+  return NEXT;
 }
 
 async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {

@@ -1,4 +1,5 @@
 /** What operators do with plans: start, pause, resume, cancel, stop; and what keeps runs going without them. */
+import type { z } from 'zod';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -7,8 +8,9 @@ import type { VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
 import { markUnclear } from './ending.ts';
 import { loadPlan, newWriteId } from './journal.ts';
-import { type Action, CLOSED_STATES, isBlocked, type PlanHead, type PlanState } from './plan.ts';
-import { continuePreparing, sourceOf } from './prepare.ts';
+import { type Action, CLOSED_STATES, type Finding, isBlocked, type PlanHead, type PlanState } from './plan.ts';
+import { continuePreparing, lookAtTarget, sourceOf } from './prepare.ts';
+import { beginProgress, paceOf, type paceSchema } from './ramp.ts';
 import { runSlice } from './run.ts';
 
 /** A slice in the background may last this long, ms; the host ends a function after ten minutes. */
@@ -22,7 +24,7 @@ const BACKGROUND_SLICE = 240_000;
 export async function startPlan(
   office: Office,
   id: PlanId,
-  request: { action: Action; confirm: number },
+  request: { action: Action; confirm: number; pace: z.infer<typeof paceSchema> },
   operator: string,
   deadline: number,
 ): Promise<PlanHead> {
@@ -36,9 +38,7 @@ export async function startPlan(
   if (head.state === 'expired') throw new OfficeError('DLO_PLAN_EXPIRED', `plan ${id} was made more than 24 hours ago`);
   if (head.state !== 'ready') throw wrongState(head, 'ready');
   if (isBlocked(head.findings)) {
-    const findings = head.findings.filter(({ level }) => level === 'block');
-    const codes = findings.map(({ code }) => code).join(', ');
-    throw new OfficeError('DLO_PLAN_BLOCKED', `plan ${id} is blocked: ${codes}`, { data: { findings } });
+    throw blocked(id, head.findings);
   }
   if (request.confirm !== head.counts.pending) {
     throw new OfficeError(
@@ -49,15 +49,27 @@ export async function startPlan(
       },
     );
   }
-  return begin(office, found, operator, 'plan.run', deadline);
+  const pace = paceOf(
+    sourceOf(office, head),
+    request.pace,
+    head.action === 'replay' && head.choices.target !== 'sandbox',
+  );
+  return begin(office, { ...found, head: { ...head, pace } }, operator, 'plan.run', deadline);
 }
 
 /** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
-export async function resumePlan(office: Office, id: PlanId, operator: string, deadline: number): Promise<PlanHead> {
-  const found = await loadPlan(office, id);
-  if (found.head.state === 'running') return found.head;
+export async function resumePlan(
+  office: Office,
+  id: PlanId,
+  request: { seen: boolean },
+  operator: string,
+  deadline: number,
+): Promise<PlanHead> {
+  const found = await expireIfOld(office, await loadPlan(office, id));
+  if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
-  return begin(office, found, operator, 'plan.resume', deadline);
+  const head = { ...found.head, seen: found.head.seen || request.seen };
+  return begin(office, { ...found, head }, operator, 'plan.resume', deadline);
 }
 
 async function begin(
@@ -69,14 +81,20 @@ async function begin(
 ): Promise<PlanHead> {
   const source = sourceOf(office, head);
   const now = office.clock();
+  // What was true when the plan was made or paused need not be true any more.
+  const { facts, findings } = await lookAtTarget(office, source, head.action, head.choices);
+  if (isBlocked(findings)) throw blocked(head.id, findings);
   const where = { key: source.key, name: source.name };
   const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });
   try {
     // Occupies the source for this plan; from here on no other run or cleanup can begin.
     const lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
     try {
+      const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
         ...head,
+        facts,
+        progress: beginProgress(head.counts.done, returned, now),
         state: 'running',
         stateReason: '',
         request: 'none',
@@ -107,7 +125,7 @@ export async function pausePlan(office: Office, id: PlanId, operator: string): P
 /** Cancels a plan: letters not sent yet stay where they are. Cancelling what is cancelled does nothing. Throws `DLO_PLAN_STATE`. */
 export async function cancelPlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
   const found = await loadPlan(office, id);
-  if (['preparing', 'ready', 'paused', 'halted'].includes(found.head.state)) {
+  if (IDLE_STATES.includes(found.head.state)) {
     return cancelIdle(office, found, operator);
   }
   return ask(office, id, 'cancel', operator, ['running', 'observing'], ['cancelled']);
@@ -143,25 +161,10 @@ async function ask(
 }
 
 async function cancelIdle(office: Office, { head, etag }: VersionedHead, operator: string): Promise<PlanHead> {
-  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
-  let maybe = 0;
-  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
-    maybe = await markUnclear(office, head, chunk);
-    break;
-  }
-  const { counts } = head;
   const cancelled: PlanHead = {
-    ...head,
+    ...(await abandoned(office, head)),
     state: 'cancelled',
     stateReason: 'cancelled by an operator',
-    runner: '',
-    finishedAt: office.clock(),
-    counts: {
-      ...counts,
-      pending: 0,
-      left: counts.left + counts.pending,
-      maybeDuplicate: counts.maybeDuplicate + maybe,
-    },
   };
   const where = { key: head.source, name: head.sourceName };
   const at = office.clock();
@@ -239,12 +242,37 @@ export async function watchRuns(office: Office): Promise<void> {
   }
 }
 
+/** States in which a plan holds nothing and waits for somebody. */
+const IDLE_STATES: readonly PlanState[] = ['preparing', 'ready', 'paused', 'halted'];
+
+/** A plan that ends without having been carried out: what it did not get to stays where it is. */
+async function abandoned(office: Office, head: PlanHead): Promise<PlanHead> {
+  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
+  let maybe = 0;
+  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
+    maybe = await markUnclear(office, head, chunk);
+    break;
+  }
+  const { counts } = head;
+  return {
+    ...head,
+    runner: '',
+    finishedAt: office.clock(),
+    counts: {
+      ...counts,
+      pending: 0,
+      left: counts.left + counts.pending,
+      maybeDuplicate: counts.maybeDuplicate + maybe,
+    },
+  };
+}
+
 /** Marks a plan that waited too long as expired, and tells its head as it is now. */
 export async function expireIfOld(office: Office, found: VersionedHead): Promise<VersionedHead> {
   const { head, etag } = found;
-  if ((head.state !== 'ready' && head.state !== 'preparing') || office.clock() < head.expiresAt) return found;
-  const counts = { ...head.counts, pending: 0, left: head.counts.left + head.counts.pending };
-  const expired: PlanHead = { ...head, state: 'expired', counts, stateReason: 'not run within 24 hours', runner: '' };
+  if (!IDLE_STATES.includes(head.state) || office.clock() < head.expiresAt) return found;
+  const stateReason = head.startedAt === undefined ? 'not run within 24 hours' : 'not resumed within 7 days';
+  const expired: PlanHead = { ...(await abandoned(office, head)), state: 'expired', stateReason };
   try {
     const writeId = newWriteId(office);
     return { head: expired, etag: await office.store.plans.commit(expired, etag, writeId), writeId };
@@ -261,6 +289,12 @@ export function isClosed(head: PlanHead): boolean {
 
 function readSelection(head: PlanHead): Selection {
   return selectionSchema.parse(JSON.parse(head.selection));
+}
+
+function blocked(id: PlanId, all: readonly Finding[]): OfficeError {
+  const findings = all.filter(({ level }) => level === 'block');
+  const codes = findings.map(({ code }) => code).join(', ');
+  return new OfficeError('DLO_PLAN_BLOCKED', `plan ${id} is blocked: ${codes}`, { data: { findings } });
 }
 
 function wrongState(head: PlanHead, wanted: string): OfficeError {

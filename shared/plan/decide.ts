@@ -60,12 +60,14 @@ function prepare(
   if (identityDigest(locked.letter) !== planned.identity) return 'not-same-message';
   if (target === undefined) return { planned, locked, message: locked.message };
   const { office, source, journal } = work;
-  const { id, choices } = journal.head;
+  const { id, choices, facts } = journal.head;
   const now = office.clock();
-  const reason = refusal(source, choices, locked.letter, now);
+  const reason = refusal(source, choices, facts, locked.letter, now);
   if (reason !== undefined) return reason;
-  const replayCount = locked.letter.replay.count + 1;
-  const renamed = choices.onDuplicate === 'new-id' && isInDuplicateWindow(source, locked.letter, now);
+  // A copy in a sandbox is no replay: the letter itself has still been sent back as often as before.
+  const isCopy = choices.target === 'sandbox';
+  const replayCount = locked.letter.replay.count + (isCopy ? 0 : 1);
+  const renamed = choices.onDuplicate === 'new-id' && isInDuplicateWindow(facts, locked.letter, now);
   try {
     const message = office.broker.reset(locked.message, {
       replayCount,
@@ -73,6 +75,8 @@ function prepare(
       planId: id,
       replayOf: planned.number,
       bypass: choices.bypass,
+      sandbox: isCopy,
+      ...(choices.target === 'topic' && source.of.kind === 'subscription' && { replayFor: source.of.subscription }),
       // The same for every attempt of this plan: where the target detects duplicates, sending again is harmless.
       ...(renamed && { newMessageId: `${id}:${planned.number}` }),
     });

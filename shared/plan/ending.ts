@@ -1,4 +1,5 @@
 /** Ends chunks: completes what was sent, marks letters, writes fates. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
 import type { Office } from '../office.ts';
 import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
@@ -35,6 +36,11 @@ export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promis
 
 /** Completes what was sent, marks the letters and closes the chunk. A lost lock leaves the chunk `sent`, to be taken again. */
 export async function complete(work: Work, chunk: Chunk, locked: readonly LockedLetter[]): Promise<ChunkResult> {
+  const unseen = await waitToBeSeen(work, chunk);
+  if (unseen !== undefined) {
+    await release(work, locked);
+    return unseen;
+  }
   const settled = await settleLocks(work, locked, 'complete');
   const lost = settled.filter((one) => one === 'lost').length;
   if (lost > 0) return { kind: 'wait', why: `${lost} locks ended before their letters were completed` };
@@ -42,12 +48,43 @@ export async function complete(work: Work, chunk: Chunk, locked: readonly Locked
   return NEXT;
 }
 
+/** Looks for the first letter in its subscription, and the pause between two of them, ms. */
+const LOOKS = 10;
+const LOOK_PAUSE = 200;
+/** Unseen for so long the run pauses, ms. */
+const SEEN_PATIENCE = 60_000;
+
+/**
+ * A topic accepts messages that no rule of the subscription lets through: sent and completed, such a letter would be lost.
+ * So the first one must be seen in the subscription (waiting there, or dead again) before its letter is completed.
+ */
+async function waitToBeSeen(work: Work, chunk: Chunk): Promise<ChunkResult | undefined> {
+  const { office, source, journal } = work;
+  const { id, choices, seen } = journal.head;
+  if (choices.target !== 'topic' || seen) return undefined;
+  for (let look = 0; look < LOOKS; look++) {
+    const isWaiting = (await office.broker.isWaiting(source, source.path, id)) === 'yes';
+    if (isWaiting || (await office.store.plans.countReturned(id)) > 0) {
+      await journal.commit((head) => ({ ...head, seen: true }));
+      return undefined;
+    }
+    await delay(LOOK_PAUSE);
+  }
+  const since = chunk.waitingSince ?? office.clock();
+  if (chunk.waitingSince === undefined) {
+    await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
+  }
+  const why = 'the first letter was sent to the topic and has not been seen in the subscription';
+  if (office.clock() - since < SEEN_PATIENCE) return { kind: 'wait', why };
+  return { kind: 'refused', why: `${why}: look whether its rules let it through, then resume with {"seen": true}` };
+}
+
 /**
  * Letters that stay in the dead-letter queue although a copy may be in the target: noted on the letters themselves, so that
  * the next plan over them knows. Returns how many there are. For a chunk whose outcome is unknown when a plan is cancelled.
  */
 export async function markUnclear(office: Office, head: PlanHead, chunk: Chunk | undefined): Promise<number> {
-  if (chunk?.state !== 'sending') return 0;
+  if (chunk?.state !== 'sending' || head.choices.target === 'sandbox') return 0;
   const numbers = chunk.letters.map(({ number }) => number);
   await office.store.letters.markMaybeSent(head.source, numbers, head.id);
   return numbers.length;
@@ -58,6 +95,7 @@ export async function markUnclearExceptions(
   { office, source, journal }: Work,
   exceptions: readonly Exception[],
 ): Promise<void> {
+  if (journal.head.choices.target === 'sandbox') return; // a copy there doubles nothing
   const unclear = exceptions.filter(
     ({ fate, maybeDuplicate }) => maybeDuplicate && !(fate.kind === 'skipped' && fate.reason === 'gone'),
   );
@@ -73,16 +111,13 @@ export async function close(
   exceptions: readonly Exception[],
 ): Promise<void> {
   const { office, source, journal } = work;
-  const { id, action } = journal.head;
+  const { id, action, choices } = journal.head;
   const numbers = done.map(({ number }) => number);
-  // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
-  await office.store.letters.close(
-    source.key,
-    numbers,
-    action === 'replay' ? 'replayed' : 'discarded',
-    office.clock(),
-    id,
-  );
+  if (choices.target !== 'sandbox') {
+    // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
+    const fate = action === 'replay' ? 'replayed' : 'discarded';
+    await office.store.letters.close(source.key, numbers, fate, office.clock(), id);
+  }
   await markUnclearExceptions(work, exceptions);
   const duplicates = (chunk.maybeDuplicate ? numbers.length : 0) + flagged(exceptions);
   await journal.commit((head) => ({ ...head, counts: settle(head.counts, numbers.length, exceptions, duplicates) }), {

@@ -29,6 +29,8 @@ export function newWriteId(office: Office): string {
 export class Journal {
   readonly #office: Office;
   #current: VersionedHead;
+  /** Writes follow one another: each is conditional on the version that the one before it made. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(office: Office, current: VersionedHead) {
     this.#office = office;
@@ -44,7 +46,13 @@ export class Journal {
    * Writes `change(head)` and the rows beside it. When an operator's request came in between, the head is read again and
    * the change is made on top of it. Throws {@link TakenOver} when the run has passed to another process.
    */
-  async commit(change: (head: PlanHead) => PlanHead, rows: JournalRows = {}): Promise<void> {
+  commit(change: (head: PlanHead) => PlanHead, rows: JournalRows = {}): Promise<void> {
+    const written = this.#last.then(() => this.#write(change, rows));
+    this.#last = written.catch(() => {}); // its own caller is told
+    return written;
+  }
+
+  async #write(change: (head: PlanHead) => PlanHead, rows: JournalRows): Promise<void> {
     const runner = this.#current.head.runner;
     const writeId = newWriteId(this.#office);
     for (;;) {
@@ -65,6 +73,7 @@ export class Journal {
 
   /** Reads the head again. Throws {@link TakenOver}. */
   async refresh(): Promise<PlanHead> {
+    await this.#last;
     const runner = this.#current.head.runner;
     this.#current = await loadPlan(this.#office, this.#current.head.id);
     if (this.#current.head.runner !== runner) throw new TakenOver(`plan ${this.head.id} is run by somebody else now`);

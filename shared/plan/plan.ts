@@ -1,6 +1,8 @@
 /** What a plan is: the values that preparing, running and showing it share. No input or output here. */
 import { z } from 'zod';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+import type { Pace, Progress } from './ramp.ts';
+import type { PlanTally } from './tally.ts';
 
 /** The states of a plan; `observing` and `halted` belong to runs with a ramp. */
 export const PLAN_STATES = [
@@ -39,20 +41,30 @@ export const choicesSchema = z.strictObject({
    * under a new deterministic id with the old one in `x-original-message-id` (`new-id`).
    */
   onDuplicate: z.enum(['skip', 'new-id']).default('skip'),
+  /**
+   * `origin`: the queue where they failed (for a subscription its forward or replay queue). `sandbox`: copies to the source's
+   * sandbox queue; nothing is completed and nothing is counted. `topic`: to the topic of the subscription.
+   */
+  target: z.enum(['origin', 'sandbox', 'topic']).default('origin'),
+  /** For target `topic`: its name, by which the operator accepts that every other subscription gets the letters too. */
+  acceptFanOut: z.string().max(260).optional(),
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
 /** Codes of findings. Stable: runbooks refer to them. */
 export const FINDING_CODES = [
   'nothing-to-send',
-  'observe-source',
   'no-direct-target',
+  'no-sandbox',
+  'fan-out',
+  'target-disabled',
   'target-unknown',
   'target-unreachable',
   'duplicate-detection-unknown',
   'duplicate-window',
   'sessions-unknown',
-  'sessions-unsupported',
+  'sessions-held',
+  'out-of-reach',
   'expiry-unknown',
   'expiry-drops',
   'maybe-sent',
@@ -73,6 +85,26 @@ export interface Finding {
   readonly message: string;
 }
 
+/** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */
+export const factsSchema = z.object({
+  from: z.enum(['resource-manager', 'administration', 'none']),
+  status: z.enum(['active', 'disabled', 'send-disabled', 'receive-disabled', 'missing']).optional(),
+  duplicateDetection: z.union([z.literal(false), z.number()]).optional(),
+  requiresSession: z.boolean().optional(),
+  deadLettersOnExpiry: z.boolean().optional(),
+  partitioned: z.boolean(),
+  maxMessageBytes: z.number(),
+});
+export type Facts = z.infer<typeof factsSchema>;
+
+/**
+ * Whether messages must be sent one by one: a batch to a session or partitioned entity needs one key for all of it, and the
+ * broker takes an envelope without it for another message.
+ */
+export function needsSingles(facts: Facts): boolean {
+  return facts.requiresSession === true || facts.partitioned;
+}
+
 /** Why a letter of a plan was not sent. */
 export const SKIP_REASONS = [
   'over-limit',
@@ -80,6 +112,7 @@ export const SKIP_REASONS = [
   'duplicate-window',
   'too-large',
   'no-body',
+  'out-of-reach',
   'gone',
   'not-same-message',
   'not-resendable',
@@ -153,16 +186,25 @@ export interface PlanHead {
   readonly stateReason: string;
   readonly createdAt: number;
   readonly createdBy: string;
-  /** After this it cannot be started any more. */
+  /** After this it cannot be started or resumed any more. */
   readonly expiresAt: number;
   /** While preparing: the first number not looked at yet. */
   readonly cursor: SequenceNumber | undefined;
+  /** While preparing: records looked at so far. */
+  readonly looked: number;
   readonly chunks: number;
   readonly counts: Counts;
+  /** What kinds of letters it acts on. */
+  readonly tally: PlanTally;
   /** What an operator asked for while somebody else was running it. */
   readonly request: 'none' | 'pause' | 'cancel';
   /** Token of the lease under which it is being run; every journal write of another is refused. */
   readonly runner: string;
+  readonly facts: Facts;
+  /** For a plan that sends to a topic: its first letter was seen in the subscription. */
+  readonly seen: boolean;
+  readonly pace: Pace;
+  readonly progress: Progress;
   readonly startedAt: number | undefined;
   readonly startedBy: string;
   readonly finishedAt: number | undefined;

@@ -1,59 +1,85 @@
 /** What could go wrong with a plan, decided from values. Nothing is read or written here. */
+import type { TargetFacts } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import type { Letter } from '../letter.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
-import type { Action, Choices, Finding, FindingCode, SkipReason } from './plan.ts';
+import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from './plan.ts';
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */
 const ADDED_BYTES = 400;
 
 /**
- * Where letters of a source go back to: its queue; for a subscription the queue it forwards to or its replay queue, and
- * never the topic, which would reach every other subscription too. `undefined` when there is no such place.
+ * Where letters of a source go back to: its queue; for a subscription the queue it forwards to or its replay queue. The
+ * topic, which reaches every other subscription too, only by choice. `undefined` when there is no such place.
  */
-export function targetOf(source: Source): string | undefined {
+export function targetOf(source: Source, target: Choices['target'] = 'origin'): string | undefined {
+  if (target === 'sandbox') return source.replay.sandboxQueue;
+  if (target === 'topic') return source.of.kind === 'subscription' ? source.of.topic : undefined;
   if (source.of.kind === 'queue') return source.of.queue;
   return source.replay.forwardQueue ?? source.replay.replayQueue;
 }
 
-/** Findings that concern the source as a whole. */
-export function sourceFindings(source: Source, action: Action): Finding[] {
-  const findings: Finding[] = [];
-  const block = (code: FindingCode, message: string) => findings.push({ code, level: 'block', letters: 0, message });
-  if (source.mode === 'observe') {
-    block(
-      'observe-source',
-      'letters of an observe source are not held by the office: set its mode to "defer" in the catalog',
-    );
+/** What is known of the target: what was read of it, and where nothing was, what the catalog states. */
+export function completeFacts(source: Source, read: TargetFacts): Facts {
+  const stated = source.entity;
+  return {
+    from: read.from,
+    status: read.status,
+    duplicateDetection: read.duplicateDetection ?? stated.duplicateDetection,
+    requiresSession: read.requiresSession ?? stated.requiresSession,
+    partitioned: read.partitioned ?? stated.partitioned,
+    deadLettersOnExpiry: read.deadLettersOnExpiry ?? stated.deadLettersOnExpiry,
+    maxMessageBytes: read.maxMessageBytes ?? stated.maxMessageBytes,
+  };
+}
+
+/** Findings that concern the source and the target as a whole. */
+export function sourceFindings(source: Source, action: Action, choices: Choices, facts: Facts): Finding[] {
+  const codes: FindingCode[] = [];
+  if (action === 'discard') return codes.map(blocking);
+  if (targetOf(source, choices.target) === undefined) {
+    codes.push(choices.target === 'sandbox' ? 'no-sandbox' : 'no-direct-target');
   }
-  if (action === 'discard') return findings;
-  if (targetOf(source) === undefined) {
-    block(
-      'no-direct-target',
-      'a topic would hand the letters to every subscription: give the subscription a forwardQueue or replayQueue in the catalog',
-    );
-  }
-  const { duplicateDetection, requiresSession, deadLettersOnExpiry } = source.entity;
-  if (duplicateDetection === undefined) {
-    block(
-      'duplicate-detection-unknown',
-      'state entity.duplicateDetection of the target in the catalog: false, or its window',
-    );
-  }
-  if (requiresSession === undefined) {
-    block('sessions-unknown', 'state entity.requiresSession of the target in the catalog');
-  } else if (requiresSession) {
-    block('sessions-unsupported', 'letters of session entities cannot be held, and so not be taken by number');
-  }
-  if (deadLettersOnExpiry === undefined) {
-    block('expiry-unknown', 'state entity.deadLettersOnExpiry of the target in the catalog');
-  }
-  return findings;
+  if (facts.status === 'missing') codes.push('target-unknown');
+  if (facts.status === 'disabled' || facts.status === 'send-disabled') codes.push('target-disabled');
+  // Copies in a sandbox are thrown away: what would lose a letter cannot lose one there.
+  if (choices.target === 'sandbox') return codes.map(blocking);
+  if (facts.duplicateDetection === undefined) codes.push('duplicate-detection-unknown');
+  if (facts.requiresSession === undefined) codes.push('sessions-unknown');
+  if (facts.requiresSession === true && source.mode === 'defer') codes.push('sessions-held');
+  if (facts.deadLettersOnExpiry === undefined) codes.push('expiry-unknown');
+  return [...codes.map(blocking), ...fanOutFindings(source, choices)];
+}
+
+const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
+  'no-direct-target':
+    'a topic would hand the letters to every subscription: give the subscription a forwardQueue or replayQueue in the catalog',
+  'no-sandbox': 'the source has no sandbox: give it a replay.sandboxQueue in the catalog',
+  'target-unknown': 'there is no such entity in the namespace: check the name in the catalog',
+  'target-disabled': 'the target takes no messages: enable it',
+  'duplicate-detection-unknown': 'state entity.duplicateDetection of the target in the catalog: false, or its window',
+  'sessions-unknown': 'state entity.requiresSession of the target in the catalog',
+  'sessions-held':
+    'the target needs sessions, and held letters of session entities have been unreachable: set the mode to "observe"',
+  'expiry-unknown': 'state entity.deadLettersOnExpiry of the target in the catalog',
+};
+
+function blocking(code: FindingCode): Finding {
+  return { code, level: 'block', letters: 0, message: BLOCKS[code] ?? code };
+}
+
+function fanOutFindings(source: Source, { target, acceptFanOut }: Choices): Finding[] {
+  if (target !== 'topic' || source.of.kind !== 'subscription') return [];
+  const { topic } = source.of;
+  const isAccepted = acceptFanOut === topic;
+  const everybody = `every subscription of "${topic}" gets the letters, also those that never failed`;
+  const message = isAccepted ? everybody : `${everybody}: accept it by planning with acceptFanOut "${topic}"`;
+  return [{ code: 'fan-out', level: isAccepted ? 'warn' : 'block', letters: 0, message }];
 }
 
 /** Whether a message id that was last sent at `lastSent` is still known to the target at `now` (ms since 1970). */
-export function isInDuplicateWindow(source: Source, letter: Letter, now: number): boolean {
-  const window = source.entity.duplicateDetection;
+export function isInDuplicateWindow(facts: Facts, letter: Letter, now: number): boolean {
+  const window = facts.duplicateDetection;
   if (window === undefined || window === false || letter.messageId === undefined) return false;
   // The window counts from the last send, and a replay is one.
   const lastSent = Math.max(letter.enqueuedAt, letter.replay.at ?? 0);
@@ -61,26 +87,41 @@ export function isInDuplicateWindow(source: Source, letter: Letter, now: number)
 }
 
 /** Why a letter must not be sent, or `undefined` when it may. The same question is asked again with the letter in hand. */
-export function refusal(source: Source, choices: Choices, letter: Letter, now: number): SkipReason | undefined {
-  if (letter.replay.count >= source.replay.maxReplays) return 'over-limit';
+export function refusal(
+  source: Source,
+  choices: Choices,
+  facts: Facts,
+  letter: Letter,
+  now: number,
+): SkipReason | undefined {
+  const isCopy = choices.target === 'sandbox';
+  if (!isCopy && letter.replay.count >= source.replay.maxReplays) return 'over-limit';
   if (letter.body.kind === 'none') return 'no-body';
-  if (letter.body.bytes + ADDED_BYTES > source.entity.maxMessageBytes) return 'too-large';
-  if (choices.onDuplicate === 'skip' && isInDuplicateWindow(source, letter, now)) return 'duplicate-window';
+  if (letter.body.bytes + ADDED_BYTES > facts.maxMessageBytes) return 'too-large';
+  if (!isCopy && choices.onDuplicate === 'skip' && isInDuplicateWindow(facts, letter, now)) return 'duplicate-window';
   return undefined;
 }
 
 /** {@link refusal} for a recorded letter, which has advice as well. */
 export function plannedRefusal(
   source: Source,
-  action: Action,
-  choices: Choices,
+  { action, choices, facts }: Pick<PlanHead, 'action' | 'choices' | 'facts'>,
   record: LetterRecord,
   now: number,
 ): SkipReason | undefined {
   if (action === 'discard') return undefined;
-  const reason = refusal(source, choices, record.letter, now);
+  const reason = refusal(source, choices, facts, record.letter, now);
   if (reason !== undefined) return reason;
   return record.classification.advice === 'fix-first' && !choices.includeFixFirst ? 'fix-first' : undefined;
+}
+
+/** How far into a queue of letters that are not held a run reaches: all before a letter must be received to get to it. */
+export const REACH = 2000;
+
+/** A letter of an `observe` source that lies behind too many others. */
+export function countOutOfReach(findings: readonly Finding[]): Finding[] {
+  const message = `these lie behind more than ${REACH} others: send back or discard those first, or set the mode to "defer"`;
+  return countFinding(findings, 'out-of-reach', message, 'block');
 }
 
 const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
@@ -100,8 +141,8 @@ export function countSkip(findings: readonly Finding[], reason: SkipReason): Fin
 }
 
 /** Notes a letter whose time to live starts anew: on a target that drops what expires, it could vanish unseen. */
-export function countExpiry(findings: readonly Finding[], source: Source, letter: Letter): Finding[] {
-  if (letter.timeToLive === undefined || source.entity.deadLettersOnExpiry !== false) return [...findings];
+export function countExpiry(findings: readonly Finding[], facts: Facts, letter: Letter): Finding[] {
+  if (letter.timeToLive === undefined || facts.deadLettersOnExpiry !== false) return [...findings];
   const message = 'these have a time to live and the target drops what expires: make sure a consumer is running';
   return countFinding(findings, 'expiry-drops', message);
 }
@@ -114,8 +155,13 @@ export function countMaybeSent(findings: readonly Finding[], record: LetterRecor
   return countFinding(findings, 'maybe-sent', message);
 }
 
-function countFinding(findings: readonly Finding[], code: FindingCode, message: string): Finding[] {
+function countFinding(
+  findings: readonly Finding[],
+  code: FindingCode,
+  message: string,
+  level: Finding['level'] = 'warn',
+): Finding[] {
   const known = findings.find((finding) => finding.code === code);
-  const counted: Finding = { code, level: 'warn', letters: (known?.letters ?? 0) + 1, message };
+  const counted: Finding = { code, level, letters: (known?.letters ?? 0) + 1, message };
   return known ? findings.map((finding) => (finding === known ? counted : finding)) : [...findings, counted];
 }

@@ -12,12 +12,26 @@ import {
   type Chunk,
   type ChunkLetter,
   type Exception,
+  type Facts,
   type Finding,
   MAX_BATCH_BYTES,
   NO_COUNTS,
+  needsSingles,
   type PlanHead,
 } from './plan.ts';
-import { countExpiry, countMaybeSent, countSkip, plannedRefusal, sourceFindings, targetOf } from './preflight.ts';
+import {
+  completeFacts,
+  countExpiry,
+  countMaybeSent,
+  countOutOfReach,
+  countSkip,
+  plannedRefusal,
+  REACH,
+  sourceFindings,
+  targetOf,
+} from './preflight.ts';
+import { beginProgress } from './ramp.ts';
+import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
@@ -55,10 +69,7 @@ export async function createPlan(
   deadline: number,
 ): Promise<PlanHead> {
   const selection = selectionText(request.selection);
-  const findings = [
-    ...sourceFindings(source, request.action),
-    ...(await targetFindings(office, source, request.action)),
-  ];
+  const { facts, findings } = await lookAtTarget(office, source, request.action, request.choices);
   const now = office.clock();
   const id = newPlanId(now, office.random(5));
   const head: PlanHead = {
@@ -66,7 +77,7 @@ export async function createPlan(
     source: source.key,
     sourceName: source.name,
     action: request.action,
-    target: request.action === 'replay' ? (targetOf(source) ?? '') : '',
+    target: request.action === 'replay' ? (targetOf(source, request.choices.target) ?? '') : '',
     choices: request.choices,
     selection,
     findings,
@@ -76,10 +87,16 @@ export async function createPlan(
     createdBy: operator,
     expiresAt: now + PLAN_LIFETIME,
     cursor: undefined,
+    looked: 0,
     chunks: 0,
     counts: NO_COUNTS,
+    tally: NO_TALLY,
     request: 'none',
     runner: '',
+    facts,
+    seen: false,
+    pace: { rate: 0, ramp: undefined },
+    progress: beginProgress(0, 0, now),
     startedAt: undefined,
     startedBy: '',
     finishedAt: undefined,
@@ -112,10 +129,24 @@ function selectionText(selection: Selection): string {
   throw new OfficeError('DLO_BAD_REQUEST', message);
 }
 
-/** Whether the target is there: its sender link is opened and closed again. */
-async function targetFindings(office: Office, source: Source, action: Action): Promise<Finding[]> {
-  const target = targetOf(source);
-  if (action === 'discard' || target === undefined) return [];
+/** Reads what is known of the target and judges it: before a plan is made, and again when it is started or resumed. */
+export async function lookAtTarget(
+  office: Office,
+  source: Source,
+  action: Action,
+  choices: Choices,
+): Promise<{ facts: Facts; findings: Finding[] }> {
+  const target = action === 'replay' ? targetOf(source, choices.target) : undefined;
+  const read = target === undefined ? ({ from: 'none' } as const) : await office.broker.facts(source, target);
+  const facts = completeFacts(source, read);
+  const findings = sourceFindings(source, action, choices, facts);
+  const isKnownToFail = findings.some(({ code }) => code === 'target-unknown' || code === 'target-disabled');
+  if (target !== undefined && !isKnownToFail) findings.push(...(await reachFindings(office, source, target)));
+  return { facts, findings };
+}
+
+/** Whether the target takes our link: it is opened and closed again. */
+async function reachFindings(office: Office, source: Source, target: string): Promise<Finding[]> {
   try {
     await (await office.broker.openTarget(source, target)).close();
     return [];
@@ -164,21 +195,25 @@ async function layOut(
       await flush(journal, batch, record.letter.sequenceNumber);
       return journal.head;
     }
+    batch.looked++;
+    const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= REACH;
     if (!matches(record, selection)) continue;
     const { letter } = record;
-    const { action, choices } = journal.head;
+    const { action, facts } = journal.head;
     const maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
-    if (isFull(batch, source, letter.bytes, maybeDuplicate)) {
+    if (isFull(batch, facts, letter.bytes, maybeDuplicate)) {
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const reason = plannedRefusal(source, action, choices, record, office.clock());
+    const reason = isReached ? plannedRefusal(source, journal.head, record, office.clock()) : 'out-of-reach';
     if (reason === undefined) {
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
       batch.bytes += letter.bytes + OVERHEAD;
+      const now = office.clock();
+      batch.tallies.push((tally) => countLetter(tally, record, now));
       if (action === 'replay') {
-        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, source, letter), record));
+        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter), record));
       }
     } else {
       batch.exceptions.push({
@@ -186,7 +221,7 @@ async function layOut(
         fate: { kind: 'skipped', reason },
         maybeDuplicate: false,
       });
-      batch.notes.push((findings) => countSkip(findings, reason));
+      batch.notes.push((findings) => (isReached ? countSkip(findings, reason) : countOutOfReach(findings)));
     }
   }
   await flush(journal, batch, undefined);
@@ -198,23 +233,25 @@ interface Batch {
   readonly letters: ChunkLetter[];
   readonly exceptions: Exception[];
   readonly notes: ((findings: readonly Finding[]) => Finding[])[];
+  readonly tallies: ((tally: PlanTally) => PlanTally)[];
   bytes: number;
+  /** Records looked at since the last write. */
+  looked: number;
   /** Its letters may have been sent by an earlier run. */
   maybeDuplicate: boolean;
 }
 
 function newBatch(): Batch {
-  return { letters: [], exceptions: [], notes: [], bytes: 0, maybeDuplicate: false };
+  return { letters: [], exceptions: [], notes: [], tallies: [], bytes: 0, looked: 0, maybeDuplicate: false };
 }
 
-function isFull(batch: Batch, source: Source, bytes: number, maybeDuplicate: boolean): boolean {
+function isFull(batch: Batch, facts: Facts, bytes: number, maybeDuplicate: boolean): boolean {
   // The mark belongs to a chunk as a whole.
   if (batch.letters.length > 0 && batch.maybeDuplicate !== maybeDuplicate) return true;
   return (
-    batch.letters.length >= MAX_CHUNK ||
+    batch.letters.length >= (needsSingles(facts) ? 1 : MAX_CHUNK) ||
     batch.exceptions.length >= MAX_JOURNAL_ROWS - 1 ||
-    (batch.letters.length > 0 &&
-      batch.bytes + bytes + OVERHEAD > Math.min(source.entity.maxMessageBytes, MAX_BATCH_BYTES))
+    (batch.letters.length > 0 && batch.bytes + bytes + OVERHEAD > Math.min(facts.maxMessageBytes, MAX_BATCH_BYTES))
   );
 }
 
@@ -234,8 +271,10 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
     (head) => ({
       ...head,
       cursor: cursor ?? head.cursor,
+      looked: head.looked + batch.looked,
       chunks: head.chunks + (chunk === undefined ? 0 : 1),
       findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
+      tally: batch.tallies.reduce((tally, count) => count(tally), head.tally),
       counts: {
         ...head.counts,
         planned: head.counts.planned + batch.letters.length + batch.exceptions.length,

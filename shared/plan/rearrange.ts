@@ -18,7 +18,9 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
   const why = `${taken.busy.length} letters are locked by somebody else`;
   await release(work, taken.locked);
   const isLast = chunk.key.startsWith(LATER) && taken.busy.length === chunk.letters.length;
-  if (chunk.state === 'planned' && !isLast) {
+  // A letter of a session must not be overtaken by a later one: then everybody waits.
+  const mayOvertake = journal.head.facts.requiresSession !== true;
+  if (chunk.state === 'planned' && !isLast && mayOvertake) {
     const busy = chunk.letters.filter(({ number }) => taken.busy.includes(number));
     const free = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
     const later = { ...chunk, key: `${LATER}${chunk.key.slice('chunk:'.length)}`, letters: busy, waitingSince: since };
@@ -32,6 +34,17 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
     await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
   }
   return { kind: 'wait', why };
+}
+
+/** Splits a chunk that nothing was done with yet: `size` letters in front, the rest behind. Gives the front. */
+export async function splitAt(work: Work, chunk: Chunk, size: number): Promise<Chunk> {
+  const front: Chunk = { ...chunk, key: `${chunk.key}.0`, letters: chunk.letters.slice(0, size) };
+  const rest: Chunk = { ...chunk, key: `${chunk.key}.1`, letters: chunk.letters.slice(size) };
+  await work.journal.commit((head) => ({ ...head, chunks: head.chunks + 1 }), {
+    chunks: [front, rest],
+    removeChunks: [chunk.key],
+  });
+  return front;
 }
 
 /** Halves a chunk, in its place and order: too many bytes for one transfer, or one message of it is refused. */

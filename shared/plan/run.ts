@@ -1,14 +1,19 @@
 /** Running a plan, slice by slice. A slice lasts minutes at most; what is left is done by the next, in any process. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ReplayTarget } from '../broker.ts';
+import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
+import { collect } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
 import { markUnclear } from './ending.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
+import { gate, nextStep, PATIENCE } from './ramp.ts';
+import { splitAt } from './rearrange.ts';
 import type { ChunkResult, Work } from './work.ts';
 
 /** How a slice ended. */
@@ -28,7 +33,7 @@ export type SliceEnd =
  */
 export async function runSlice(office: Office, id: PlanId, deadline: number): Promise<SliceEnd> {
   const { head } = await loadPlan(office, id);
-  if (head.state !== 'running') {
+  if (!isActive(head)) {
     // Whoever ended it may have died before it gave the source back.
     await office.store.sources.vacate(head.source, id, office.clock());
     return { kind: 'over' };
@@ -45,7 +50,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
   try {
     // Read after the lease was taken: what the last holder wrote is seen, and what it still tries to write is refused.
     const current = await loadPlan(office, id);
-    if (current.head.state !== 'running') {
+    if (!isActive(current.head)) {
       over = true;
       return { kind: 'over' };
     }
@@ -73,13 +78,21 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
   }
 }
 
+/** A paused or halted plan can be resumed this long, ms. */
+const PAUSED_LIFETIME = 7 * 86_400_000;
+
+/** Longest pause of a slice by itself, ms; a longer one is a queue message. */
+const MAX_NAP = 1000;
+
 class Slice {
   readonly #office: Office;
   readonly #journal: Journal;
   readonly #deadline: number;
   #lease: Lease;
-  /** Key up to which every chunk is done. */
+  /** Key up to which every chunk is done, or is being completed as `#tail`. */
   #behind: string | undefined;
+  /** The chunk before this one, whose letters are in the target and are being completed. */
+  #tail: { readonly chunk: Chunk; readonly result: Promise<ChunkResult> } | undefined;
 
   constructor(office: Office, journal: Journal, lease: Lease, deadline: number) {
     this.#office = office;
@@ -101,13 +114,23 @@ class Slice {
     };
     const assertLeased = () => this.#assertLeased();
     try {
-      const work = { office: this.#office, source, journal: this.#journal, queue, openTarget, assertLeased };
+      const mayOverlap = () => this.#mayOverlap();
+      const work = {
+        office: this.#office,
+        source,
+        journal: this.#journal,
+        queue,
+        openTarget,
+        assertLeased,
+        mayOverlap,
+      };
       return await this.#chunks(work);
     } catch (error) {
       // What was sent before has been completed: a chunk in that state comes first and needs no target.
       if (isOfficeError(error, 'DLO_TARGET_UNAVAILABLE')) return this.#finish('paused', error.message);
       throw error;
     } finally {
+      await this.#tail?.result.catch(() => {}); // told already, or told by the journal
       await target?.close();
       await queue.close();
     }
@@ -117,9 +140,13 @@ class Slice {
     for (;;) {
       await this.#keepLease();
       const chunk = await this.#nextChunk();
-      const end = this.#endBefore(chunk) ?? (await this.#after(chunk as Chunk, await workOn(work, chunk as Chunk)));
+      const isPressing = chunk === undefined || chunk.state !== 'planned' || this.#journal.head.request !== 'none';
+      const end =
+        (isPressing ? await this.#joinTail() : undefined) ??
+        (await this.#endBefore(chunk)) ??
+        (await this.#advance(work, chunk as Chunk));
       if (end !== undefined) return end;
-      if (this.#office.clock() >= this.#deadline) return { kind: 'more' };
+      if (this.#office.clock() >= this.#deadline) return (await this.#joinTail()) ?? { kind: 'more' };
     }
   }
 
@@ -141,12 +168,109 @@ class Slice {
     return undefined;
   }
 
+  /** Works on a chunk, if the ramp and the rate let it. What is in flight is finished first, whatever they say. */
+  async #advance(work: Work, chunk: Chunk): Promise<SliceEnd | undefined> {
+    let part = chunk;
+    if (chunk.state === 'planned') {
+      const passed = await this.#passGate(work.source);
+      if (typeof passed !== 'number') return passed;
+      if (passed === 0) return undefined;
+      if (passed < chunk.letters.length) part = await splitAt(work, chunk, passed);
+    }
+    const result = await workOn(work, part);
+    const before = this.#tail;
+    this.#tail = undefined;
+    if (result.kind === 'sent') {
+      // Begun whatever became of the chunk before: these letters are in the target, their copies must go.
+      const finished = result.finish();
+      finished.catch(() => {}); // it is looked at when it is joined
+      this.#behind = part.key;
+      this.#tail = { chunk: part, result: finished };
+    }
+    const end = await this.#join(before);
+    return end ?? (result.kind === 'sent' ? undefined : this.#after(part, result));
+  }
+
+  #joinTail(): Promise<SliceEnd | undefined> {
+    const tail = this.#tail;
+    this.#tail = undefined;
+    return this.#join(tail);
+  }
+
+  /** Waits for the completion of a chunk, if there is one under way. */
+  async #join(tail: { chunk: Chunk; result: Promise<ChunkResult> } | undefined): Promise<SliceEnd | undefined> {
+    return tail && this.#after(tail.chunk, await tail.result);
+  }
+
+  /** Only at full speed: a ramp counts what is done, a rate too, and to a topic the first letter must be seen. */
+  #mayOverlap(): boolean {
+    const { pace, progress, choices, seen } = this.#journal.head;
+    const isLastStep = pace.ramp === undefined || progress.step >= pace.ramp.steps.length;
+    return isLastStep && pace.rate === 0 && (choices.target !== 'topic' || seen);
+  }
+
+  /** How many letters may be sent now; 0 when the next look has to decide anew. */
+  async #passGate(source: Source): Promise<number | SliceEnd | undefined> {
+    const { store, clock } = this.#office;
+    const { pace, progress, counts, id, choices, seen } = this.#journal.head;
+    // To a topic nothing more is sent before the first letter was seen in the subscription.
+    if (choices.target === 'topic' && !seen && counts.done === 0) return 1;
+    // The halt rule looks at the return alone: consumers that remember ids fail without a word.
+    const returned = pace.ramp === undefined ? 0 : await store.plans.countReturned(id);
+    const next = gate(pace, progress, counts.done, returned, clock());
+    switch (next.kind) {
+      case 'send':
+        return next.max;
+      case 'halt':
+        return this.#finish('halted', next.why);
+      case 'pace':
+        if (next.delayMs > MAX_NAP) return { kind: 'later', delayMs: next.delayMs };
+        await delay(next.delayMs);
+        return 0;
+      case 'observe':
+        return this.#observe(source, next.over, returned);
+    }
+  }
+
+  /** Watches a step: what comes back is collected, and without a sign of a consumer the run does not go on. */
+  async #observe(source: Source, over: boolean, returned: number): Promise<number | SliceEnd> {
+    const { clock, retryMs } = this.#office;
+    const { pace, progress, target, id, counts } = this.#journal.head;
+    const observeMs = pace.ramp?.observeMs ?? 0;
+    if (progress.observedFrom === 0) {
+      await this.#journal.commit((head) => ({
+        ...head,
+        state: 'observing',
+        stateReason: `watching step ${progress.step + 1}`,
+        progress: { ...head.progress, observedFrom: clock() },
+      }));
+      return { kind: 'later', delayMs: Math.min(observeMs, retryMs) };
+    }
+    await collect(this.#office, source);
+    if (!over) return { kind: 'later', delayMs: retryMs };
+    // What was collected just now counts before the next step begins.
+    if ((await this.#office.store.plans.countReturned(id)) !== returned) return 0;
+    if ((await this.#office.broker.isWaiting(source, target, id)) === 'yes') {
+      const waited = clock() - progress.observedFrom;
+      if (waited < PATIENCE * observeMs) return { kind: 'later', delayMs: retryMs };
+      return this.#finish('paused', 'no-evidence: nobody has consumed the letters of this step');
+    }
+    await this.#journal.commit((head) => ({
+      ...head,
+      state: 'running',
+      stateReason: '',
+      progress: nextStep(progress, counts.done, returned, clock()),
+    }));
+    return 0;
+  }
+
   async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
     if (result.kind === 'again') return undefined;
     if (result.kind === 'next') {
-      this.#behind = chunk.key;
+      if (this.#behind === undefined || this.#behind < chunk.key) this.#behind = chunk.key;
       return undefined;
     }
+    if (result.kind === 'sent') return this.#after(chunk, await result.finish());
     if (result.kind === 'refused') return this.#finish('paused', result.why);
     this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
     const head = await this.#journal.refresh();
@@ -186,6 +310,11 @@ class Slice {
   }
 }
 
+/** Whether a run is under way, sending or watching. */
+function isActive({ state }: PlanHead): boolean {
+  return state === 'running' || state === 'observing';
+}
+
 /** Writes the end of a run, or its pause, and audits it. */
 async function endRun(
   office: Office,
@@ -194,21 +323,21 @@ async function endRun(
   reason: string,
   change: (head: PlanHead) => PlanHead = (head) => head,
 ): Promise<SliceEnd> {
-  const over = state !== 'paused';
+  const over = state === 'finished' || state === 'cancelled';
   await journal.commit((head) => ({
     ...change(head),
     state,
     stateReason: reason,
     request: 'none',
     runner: '',
-    ...(over && { finishedAt: office.clock() }),
+    ...(over ? { finishedAt: office.clock() } : { expiresAt: office.clock() + PAUSED_LIFETIME }),
   }));
   const { counts, id, source, sourceName, startedBy } = journal.head;
   await office.store.audit.note(
     {
       at: office.clock(),
       operator: startedBy,
-      operation: over ? 'plan.finish' : 'plan.pause',
+      operation: over ? 'plan.finish' : state === 'halted' ? 'plan.halt' : 'plan.pause',
       source: { key: source, name: sourceName },
       planId: id,
     },

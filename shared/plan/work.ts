@@ -16,6 +16,8 @@ export interface Work {
   readonly openTarget: () => Promise<ReplayTarget>;
   /** Throws when the lease has ended. Asked right before every act that cannot be undone. */
   readonly assertLeased: () => void;
+  /** Whether the next chunk may be begun before this one is completed: nothing that comes of it decides about the next. */
+  readonly mayOverlap: () => boolean;
 }
 
 /** How a chunk was left. */
@@ -24,6 +26,8 @@ export type ChunkResult =
   | { readonly kind: 'next' }
   /** Letters that are locked by somebody else were set aside: go on with the rest of the chunk. */
   | { readonly kind: 'again' }
+  /** In the target, and the journal says so: what remains may be done while the next chunk is begun. */
+  | { readonly kind: 'sent'; readonly finish: () => Promise<ChunkResult> }
   /** Letters are locked by somebody else, or an answer was lost: nothing more may be sent before this chunk is clear. */
   | { readonly kind: 'wait'; readonly why: string }
   /** The target refuses everything: go on only when somebody says so. */

@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { ConnectionContextBase } from '@azure/core-amqp';
 import { ConnectionEvents, type EventContext, type Session } from 'rhea-promise';
 import { errorText } from '../errors.ts';
+import type { Budget } from './budget.ts';
 import type { Endpoint } from './credentials.ts';
 
 /** What all parts of the adapter need for talking to a broker. */
@@ -14,6 +15,8 @@ export interface Wire {
   readonly operationTimeoutMs: number;
   /** After this long without use a connection is closed, ms. */
   readonly idleMs: number;
+  /** What this namespace may be asked for. */
+  readonly budget: Budget;
   log(line: string): void;
 }
 

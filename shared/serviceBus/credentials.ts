@@ -32,7 +32,7 @@ export function readEndpoint(name: string, settings: Settings): Endpoint {
   const connectionString = settings[name];
   const host = settings[`${name}__fullyQualifiedNamespace`];
   if (connectionString) return withConnectionString(name, connectionString);
-  if (host) return withIdentity(host, settings[`${name}__clientId`], settings[`${name}__credential`]);
+  if (host) return withIdentity(host, identityFor(name, settings));
   throw new OfficeError(
     'DLO_CATALOG_INVALID',
     `The app settings have neither a connection string "${name}" nor "${name}__fullyQualifiedNamespace".`,
@@ -67,24 +67,38 @@ function sas(token: string): Token {
   return { token, type: TokenType.CbsTokenTypeSas, renewAt: Date.now() + SAS_RENEWAL_MS };
 }
 
-function withIdentity(host: string, clientId: string | undefined, kind: string | undefined): Endpoint {
+function withIdentity(host: string, identity: Identity): Endpoint {
   // The connection needs the form of a connection string; no key is ever sent with it.
   const config = ConnectionConfig.create(
     `Endpoint=sb://${host}/;SharedAccessKeyName=defaultKeyName;SharedAccessKey=defaultKeyValue`,
   );
-  // Loading the identity library takes 0.4 s: only who uses it waits for it.
-  let credential: ReturnType<typeof createCredential> | undefined;
   return {
     config,
     async tokenFor() {
+      const { token, expiresAt } = await identity.tokenFor(SCOPE);
+      return { token, type: TokenType.CbsTokenTypeJwt, renewAt: expiresAt - RENEW_BEFORE_MS };
+    },
+  };
+}
+
+/** Who the app is to Microsoft Entra. */
+export interface Identity {
+  /** A token for `scope`, kept and renewed behind this call. `expiresAt` is ms since 1970. Throws why there is none. */
+  tokenFor(scope: string, signal?: AbortSignal): Promise<{ readonly token: string; readonly expiresAt: number }>;
+}
+
+/** The identity that the section of connection `name` chooses by its client id and kind, else the app's own. */
+export function identityFor(name: string, settings: Settings): Identity {
+  const clientId = settings[`${name}__clientId`];
+  const kind = settings[`${name}__credential`];
+  // Loading the identity library takes 0.4 s: only who uses it waits for it.
+  let credential: ReturnType<typeof createCredential> | undefined;
+  return {
+    async tokenFor(scope, signal) {
       credential ??= createCredential(clientId, kind);
-      const token = await (await credential).getToken(SCOPE);
-      if (token === null) throw new Error('the identity gave no token for Service Bus');
-      return {
-        token: token.token,
-        type: TokenType.CbsTokenTypeJwt,
-        renewAt: token.expiresOnTimestamp - RENEW_BEFORE_MS,
-      };
+      const token = await (await credential).getToken(scope, signal ? { abortSignal: signal } : {});
+      if (token === null) throw new Error('the identity gave no token');
+      return { token: token.token, expiresAt: token.expiresOnTimestamp };
     },
   };
 }

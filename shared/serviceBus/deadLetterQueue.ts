@@ -1,19 +1,24 @@
 /** The dead-letter queue of one source, behind the port. */
-import type { DeadLetterQueue, LockedLetter, ReadLetter } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter, LockToken, ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, type SequenceNumber, sequenceNumber } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
+import { receiveOnBudget } from './budget.ts';
 import { unavailable } from './errors.ts';
 import { Look } from './look.ts';
 import type { Management } from './management.ts';
 import type { Line, Namespace } from './namespace.ts';
 import { type Lock, lockActive } from './receive.ts';
+import { seize } from './seize.ts';
 import { settle } from './settle.ts';
 import { take } from './take.ts';
 import { uuidText } from './wireValues.ts';
 
 /** What a new queue locks for, and the shortest the service suggests; used where neither broker nor catalog says. */
 const DEFAULT_LOCK_MS = 30_000;
+
+/** An empty front is believed after this long, ms. */
+const SEIZE_WAIT_MS = 1_000;
 
 /** Opens nothing yet: links are made, shared and renewed as the calls need them. */
 export function openDeadLetterQueue(
@@ -23,6 +28,7 @@ export function openDeadLetterQueue(
 ): DeadLetterQueue {
   const path = `${source.path}/$DeadLetterQueue`;
   const look = new Look((line) => options.log(`${source.name}: ${line}`));
+  const taking = (node: Management) => ({ node, look, isPartitioned: source.entity.partitioned, lockEnd });
   const lockEnd = () => options.clock() + (source.entity.lockDuration ?? DEFAULT_LOCK_MS);
 
   /** Every call is one stay on the line; trouble with it is `DLO_BROKER_UNAVAILABLE`. */
@@ -36,20 +42,33 @@ export function openDeadLetterQueue(
     });
   }
 
+  const lock = ({ connection, budget }: Line, max: number, waitMs: number) =>
+    receiveOnBudget(budget, () => lockActive(connection, path, max, waitMs));
+
   return {
     peek: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.page(node, from, max))),
     peekOne: (number) => call('peek', (node) => look.one(node, number)),
     scan: async (from, max) => (max < 1 ? [] : call('peek', (node) => look.scan(node, from, max))),
     receive: async (max, waitMs) => {
       if (max < 1) return [];
-      return call('receive', async (node, { connection }) => {
-        const locks = await lockActive(connection, path, max, waitMs);
+      return call('receive', async (node, line) => {
+        const locks = await lock(line, max, waitMs);
         const letters = await readAll(node, look, [...locks.keys()]);
         return letters.flatMap((read) => withLock(read, locks.get(read.letter.sequenceNumber), lockEnd()));
       });
     },
-    take: (numbers) =>
-      call('lock letters', (node) => take({ node, look, isPartitioned: source.entity.partitioned, lockEnd }, numbers)),
+    take: (numbers) => call('lock letters', (node) => take(taking(node), numbers)),
+    seize: (numbers, depth) =>
+      call('lock letters', (node, line) => {
+        const context = {
+          lock: (max: number) => lock(line, max, SEIZE_WAIT_MS),
+          read: (some: readonly SequenceNumber[]) => readAll(node, look, some),
+          join: (read: ReadLetter, lock: Lock | undefined) => withLock(read, lock, lockEnd()),
+          release: (locks: readonly LockToken[]) => settle(node, locks, 'abandoned'),
+          take: (some: readonly SequenceNumber[]) => take(taking(node), some),
+        };
+        return seize(context, numbers, depth);
+      }),
     hold: (locks) => call('defer', (node) => settle(node, locks, 'defered')),
     complete: (locks) => call('complete', (node) => settle(node, locks, 'completed')),
     release: (locks) => call('abandon', (node) => settle(node, locks, 'abandoned')),

@@ -1,11 +1,16 @@
 /** Azure Service Bus behind the port `shared/broker.ts`. */
 import type { Broker } from '../broker.ts';
+import type { Namespace as CatalogNamespace, Source } from '../catalog.ts';
+import { DESCRIPTION_COST } from './bucket.ts';
+import { type Budget, openBudget } from './budget.ts';
 import { readEndpoint } from './credentials.ts';
 import { openDeadLetterQueue } from './deadLetterQueue.ts';
 import { bodyParts, openEnvelope } from './envelope.ts';
+import { createFactReader } from './facts.ts';
 import { type Namespace, shareNamespace } from './namespace.ts';
 import { reset } from './reset.ts';
 import { openReplayTarget } from './target.ts';
+import { lookForWaiting } from './waiting.ts';
 
 /** What the adapter needs from its surroundings. */
 export interface ServiceBusOptions {
@@ -25,7 +30,8 @@ const OPERATION_TIMEOUT_MS = 30_000;
 const IDLE_MS = 60_000;
 
 /**
- * The broker. Connects when it is first used, once for each connection setting.
+ * The broker. Connects when it is first used, once for each namespace of the catalog. Throws `DLO_CATALOG_INVALID` for
+ * settings that are not valid.
  *
  * @example
  * const broker = createServiceBus({ settings: process.env, clock: Date.now, log: console.log });
@@ -35,23 +41,40 @@ const IDLE_MS = 60_000;
 export function createServiceBus(options: ServiceBusOptions): Broker {
   const { settings, clock, log, operationTimeoutMs = OPERATION_TIMEOUT_MS, idleMs = IDLE_MS } = options;
   const namespaces = new Map<string, Namespace>();
+  const budgets = new Map<string, Budget>();
+  const readFacts = createFactReader({ settings, log });
 
-  function namespaceAt(connection: string): Namespace {
-    let namespace = namespaces.get(connection);
+  function budgetOf({ label, operationsPerSecond: ceiling }: CatalogNamespace): Budget {
+    let budget = budgets.get(label);
+    if (budget === undefined) {
+      budget = openBudget({ ceiling, log: (line) => log(`namespace ${label}: ${line}`) });
+      budgets.set(label, budget);
+    }
+    return budget;
+  }
+
+  function namespaceOf({ namespace: of }: Source): Namespace {
+    let namespace = namespaces.get(of.label);
     if (namespace === undefined) {
-      namespace = shareNamespace(readEndpoint(connection, settings), { operationTimeoutMs, idleMs, log });
-      namespaces.set(connection, namespace);
+      const wire = { operationTimeoutMs, idleMs, log, budget: budgetOf(of) };
+      namespace = shareNamespace(readEndpoint(of.connection, settings), wire);
+      namespaces.set(of.label, namespace);
     }
     return namespace;
   }
 
   return {
     async open(source) {
-      return openDeadLetterQueue(namespaceAt(source.namespace.connection), source, { clock, log });
+      return openDeadLetterQueue(namespaceOf(source), source, { clock, log });
     },
     async openTarget(source, entity) {
-      return openReplayTarget(namespaceAt(source.namespace.connection), entity);
+      return openReplayTarget(namespaceOf(source), entity);
     },
+    async facts(source, entity) {
+      budgetOf(source.namespace).pay(DESCRIPTION_COST);
+      return readFacts(source, entity);
+    },
+    isWaiting: (source, entity, planId) => lookForWaiting(namespaceOf(source), entity, planId),
     reset,
     bodyOf: (message) => bodyParts(openEnvelope(message)),
     async close() {

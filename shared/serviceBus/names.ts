@@ -45,4 +45,5 @@ export const REPLAY = {
   bypass: 'replay-bypass',
   /** The same for consumers built on BabelQueue, whose own properties begin with `bq-`. */
   babelQueueBypass: 'bq-replay-bypass',
+  sandbox: 'x-replay-sandbox',
 } as const;

@@ -2,6 +2,7 @@
  * A namespace as everybody in the office shares it: one connection, opened by the first who needs it, replaced after
  * an error, closed when nobody has used it for a while.
  */
+import { type Budget, isServerBusy, onBudget } from './budget.ts';
 import { type AmqpConnection, openConnection, type Wire } from './connection.ts';
 import type { Endpoint } from './credentials.ts';
 import { unavailable } from './errors.ts';
@@ -10,7 +11,8 @@ import { type Management, openManagement } from './management.ts';
 /** A connection while it is in use. */
 export interface Line {
   readonly connection: AmqpConnection;
-  /** The management node of the entity at `path`; its links are shared. */
+  readonly budget: Budget;
+  /** The management node of the entity at `path`; its links are shared, and its requests are paid for. */
   management(path: string): Promise<Management>;
 }
 
@@ -45,6 +47,10 @@ export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
     return opening;
   }
 
+  function noteBusy(error: unknown): void {
+    if (isServerBusy(error)) wire.budget.slowDown();
+  }
+
   async function closeWhenIdle(): Promise<void> {
     const open = await current?.catch(() => undefined);
     if (open?.sweep(wire.idleMs)) await open.connection.close('the connection was idle');
@@ -61,13 +67,20 @@ export function shareNamespace(endpoint: Endpoint, wire: Wire): Namespace {
       try {
         open = await line();
       } catch (error) {
+        noteBusy(error);
         throw unavailable(doing, error);
       }
-      return open.during(() => work(open));
+      try {
+        return await open.during(() => work(open));
+      } catch (error) {
+        noteBusy(error);
+        throw error;
+      }
     },
     async close() {
       closed = true;
       clearInterval(timer);
+      wire.budget.close();
       const open = await current?.catch(() => undefined);
       await open?.connection.close('the broker was closed');
     },
@@ -87,6 +100,7 @@ async function openLine(endpoint: Endpoint, wire: Wire): Promise<OpenLine> {
   let usedAt = performance.now();
   return {
     connection,
+    budget: wire.budget,
     async management(path) {
       const known = links.get(path);
       const open = await known?.opening.catch(() => undefined);
@@ -97,7 +111,7 @@ async function openLine(endpoint: Endpoint, wire: Wire): Promise<OpenLine> {
       // While we waited, somebody else may have opened it anew.
       const other = links.get(path);
       if (other !== undefined && other !== known) return other.opening;
-      const opening = openManagement(connection, path, wire);
+      const opening = openManagement(connection, path, wire).then((node) => onBudget(node, wire.budget));
       links.set(path, { usedAt: performance.now(), opening });
       return opening;
     },

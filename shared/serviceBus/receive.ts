@@ -52,7 +52,10 @@ export async function lockActive(
       credit_window: 0,
       abortSignal: connection.ended,
     });
-    const fail = () => signals.fail(conditionOf(receiver?.error)?.description ?? 'the receive link was detached');
+    const fail = () => {
+      const error = receiver?.error;
+      signals.fail(conditionOf(error)?.description ?? 'the receive link was detached', error);
+    };
     receiver.on(ReceiverEvents.receiverClose, fail);
     receiver.on(ReceiverEvents.receiverError, fail);
     session.on(SessionEvents.sessionClose, fail);
@@ -100,8 +103,8 @@ class Signals {
     else this.#seen.add(event);
   }
 
-  fail(why: string): void {
-    this.#error ??= new Error(why);
+  fail(why: string, cause?: unknown): void {
+    this.#error ??= new Error(why, cause === undefined ? undefined : { cause });
     this.#waiting?.failed(this.#error);
   }
 

@@ -43,6 +43,7 @@ const REPLACED: ReadonlySet<string> = new Set([
   // Also when this plan wants no bypass: a sign left over from an earlier plan would suppress effects that are due.
   REPLAY.bypass,
   REPLAY.babelQueueBypass,
+  REPLAY.sandbox,
 ]);
 
 /**
@@ -143,6 +144,7 @@ function replayProperties(change: ResendChange, kept: readonly RawEntry[]): Buff
     entry(REPLAY.of, encode.string(change.replayOf)),
   ];
   if (change.replayFor !== undefined) added.push(entry(REPLAY.for, encode.string(change.replayFor)));
+  if (change.sandbox) added.push(entry(REPLAY.sandbox, encode.string('1')));
   if (change.bypass) {
     added.push(entry(REPLAY.bypass, encode.string('1')));
     const isBabelQueue = kept.some((property) => keyText(property.key)?.startsWith('bq-'));

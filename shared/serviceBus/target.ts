@@ -5,12 +5,15 @@
 import type { EncodedMessage, ReplayTarget, SendOutcome } from '../broker.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import { encode, encodeSection, SECTION } from './amqp.ts';
+import { OverBudget, SERVER_BUSY } from './budget.ts';
 import { refusalOf, unavailable } from './errors.ts';
 import type { Namespace } from './namespace.ts';
 import { openSenderLink, type SenderLink, TOO_LARGE } from './senderLink.ts';
 
 /** What a namespace of the smallest tier takes, when the link does not say. Microsoft, "Service Bus quotas". */
 const DEFAULT_MAX_BYTES = 262_144;
+/** Longest wait for a turn, ms: the locks of what is to be sent run out meanwhile. */
+const MAX_WAIT_MS = 5_000;
 
 /**
  * Opens `entity` for sending. Throws `DLO_TARGET_UNAVAILABLE` when the broker refuses the link, in its words, and
@@ -54,7 +57,13 @@ async function transfer(
   timeoutMs: number,
 ): Promise<SendOutcome> {
   // Entering `use` keeps the connection from being closed as idle while the outcome is awaited.
-  return namespace.use('take the send', async () => {
+  return namespace.use('take the send', async ({ budget }) => {
+    try {
+      await budget.enter(messages.length, Math.min(timeoutMs, MAX_WAIT_MS));
+    } catch (error) {
+      const code = error instanceof OverBudget ? 'over-budget' : 'closed';
+      return { kind: 'refused-busy', code, description: errorText(error) };
+    }
     if (!(await link.canSend(timeoutMs))) {
       return { kind: 'refused-busy', code: 'no-credit', description: 'the broker takes no transfers at the moment' };
     }
@@ -64,7 +73,9 @@ async function transfer(
     if (!link.isOpen()) {
       return { kind: 'refused-busy', code: 'link-lost', description: 'the link ended before anything was written' };
     }
-    return link.transfer(bytes, !isSingle, timeoutMs);
+    const outcome = await link.transfer(bytes, !isSingle, timeoutMs);
+    if (outcome.kind === 'refused-busy' && outcome.code === SERVER_BUSY) budget.slowDown();
+    return outcome;
   });
 }
 

@@ -17,6 +17,7 @@ export const OPERATIONS = [
   'plan.resume',
   'plan.cancel',
   'plan.finish',
+  'plan.halt',
   'chunk.replay',
   'chunk.discard',
   'body.read',

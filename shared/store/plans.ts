@@ -10,10 +10,12 @@ import {
   choicesSchema,
   type Exception,
   FINDING_CODES,
+  factsSchema,
   PLAN_STATES,
   type PlanHead,
   SKIP_REASONS,
 } from '../plan/plan.ts';
+import { tallySchema } from '../plan/tally.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';
 import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
@@ -109,6 +111,14 @@ export class PlanStore {
     });
   }
 
+  /** How many letters of the plan came back. */
+  async countReturned(id: PlanId): Promise<number> {
+    let count = 0;
+    const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
+    for await (const _row of this.#table.query(filter, { select: ['PartitionKey', 'RowKey'] })) count++;
+    return count;
+  }
+
   /** Letters of the plan that came back, by source and number. */
   async *returned(id: PlanId): AsyncGenerator<Returned> {
     const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
@@ -144,6 +154,19 @@ const sequence = z.string().transform((text, context): SequenceNumber => {
   return z.NEVER;
 });
 
+const paceRow = z.object({
+  rate: z.number(),
+  ramp: z.object({ steps: z.array(z.number()), observeMs: z.number(), haltAbove: z.number() }).optional(),
+});
+const progressRow = z.object({
+  step: z.number(),
+  doneBefore: z.number(),
+  returnedBefore: z.number(),
+  observedFrom: z.number(),
+  pacedFrom: z.number(),
+  pacedDone: z.number(),
+});
+
 const headSchema = z.object({
   partitionKey: z.string().transform((text, context): PlanId => {
     const id = parsePlanId(text);
@@ -166,6 +189,7 @@ const headSchema = z.object({
   createdBy: z.string(),
   expiresAt: time,
   cursor: z.string().transform((text) => parseSequenceNumber(text)),
+  looked: z.number(),
   chunks: z.number(),
   planned: z.number(),
   pending: z.number(),
@@ -176,6 +200,11 @@ const headSchema = z.object({
   maybeDuplicate: z.number(),
   request: z.enum(['none', 'pause', 'cancel']),
   runner: z.string(),
+  facts: json(factsSchema),
+  seen: z.boolean(),
+  tally: json(tallySchema),
+  pace: json(paceRow),
+  progress: json(progressRow),
   startedAt: time.optional(),
   startedBy: z.string(),
   finishedAt: time.optional(),
@@ -186,7 +215,22 @@ function isJson(text: string): boolean {
 }
 
 function headRow(head: PlanHead, writeId: string): RowWrite {
-  const { id, choices, findings, counts, cursor, createdAt, expiresAt, startedAt, finishedAt, ...plain } = head;
+  const {
+    id,
+    choices,
+    findings,
+    counts,
+    cursor,
+    facts,
+    tally,
+    pace,
+    progress,
+    createdAt,
+    expiresAt,
+    startedAt,
+    finishedAt,
+    ...plain
+  } = head;
   return {
     ...plain,
     ...counts,
@@ -195,6 +239,10 @@ function headRow(head: PlanHead, writeId: string): RowWrite {
     writeId,
     choices: JSON.stringify(choices),
     findings: JSON.stringify(findings),
+    facts: JSON.stringify(facts),
+    tally: JSON.stringify(tally),
+    pace: JSON.stringify(pace),
+    progress: JSON.stringify(progress),
     cursor: cursor ?? '',
     createdAt: new Date(createdAt),
     expiresAt: new Date(expiresAt),
@@ -211,6 +259,7 @@ function readHead(row: StoredRow): VersionedHead {
     ...plain,
     id: partitionKey,
     counts,
+    pace: { ...plain.pace, ramp: plain.pace.ramp },
     startedAt: plain.startedAt,
     finishedAt: plain.finishedAt,
   };

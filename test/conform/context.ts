@@ -2,6 +2,7 @@
 import { ServiceBusClient, type ServiceBusReceiver, type ServiceBusReceiverOptions } from '@azure/service-bus';
 import type { Broker, DeadLetterQueue, EncodedMessage, ReplayTarget, SendOutcome } from '../../shared/broker.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
+import { openBudget } from '../../shared/serviceBus/budget.ts';
 import { type AmqpConnection, openConnection, type Wire } from '../../shared/serviceBus/connection.ts';
 import { readEndpoint } from '../../shared/serviceBus/credentials.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
@@ -173,6 +174,8 @@ export class Context {
   }
 
   #wire(): Wire {
-    return { operationTimeoutMs: Math.max(5_000, this.place.slownessMs), idleMs: 600_000, log: () => {} };
+    const log = () => {};
+    const budget = openBudget({ ceiling: 100_000, log });
+    return { operationTimeoutMs: Math.max(5_000, this.place.slownessMs), idleMs: 600_000, budget, log };
   }
 }

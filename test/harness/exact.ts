@@ -111,7 +111,12 @@ async function sendRaw(office: TestOffice, queue: string, messages: readonly Buf
   const owner = { team: 'test', contact: 'test' };
   const sources = [{ name: `raw-${randomUUID()}`, queue, mode: 'observe', owner, entity: PLAIN }];
   const catalog = parseCatalog(
-    { version: 1, office: 'test', namespaces: { main: { connection: 'ServiceBus' } }, sources },
+    {
+      version: 1,
+      office: 'test',
+      namespaces: { main: { connection: 'ServiceBus', operationsPerSecond: 100_000 } },
+      sources,
+    },
     settings,
   );
   const [source] = catalog.sources;

@@ -63,6 +63,9 @@ export const PLAIN = {
   lockDuration: 'PT1M',
 };
 
+/** So much that no test waits for its turn. */
+const NAMESPACE = { connection: 'ServiceBusConnection', operationsPerSecond: 100_000 };
+
 export class TestOffice {
   readonly broker: RunningBroker;
   readonly client: ServiceBusClient;
@@ -141,7 +144,7 @@ export class TestOffice {
   /** Starts a plan and waits for its end, in the call and then by asking. */
   async run(plan: PlanJson, wait = 20): Promise<PlanJson> {
     const path = `plans/${plan.id}/run`;
-    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending }, 'replay', {
+    const started = await this.post<PlanJson>(path, { confirm: plan.counts.pending, ramp: false }, 'replay', {
       prefer: `wait=${wait}`,
     });
     return started.state === 'finished' ? this.getPlan(plan.id) : this.finished(plan.id);
@@ -248,7 +251,7 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
   const broker = options.broker ?? (await startBroker({ config: brokerConfig(queues, options.topics ?? {}) }));
   const storage = options.storage ?? (await takeStorage());
   const folder = await mkdtemp(join(tmpdir(), 'office-'));
-  const catalog = { version: 1, office: 'test', namespaces: { main: { connection: 'ServiceBusConnection' } }, sources };
+  const catalog = { version: 1, office: 'test', namespaces: { main: NAMESPACE }, sources };
   const file = join(folder, 'catalog.json');
   await writeFile(file, JSON.stringify({ ...catalog, ...options.catalog }));
   const { rights, host } = keysByRight();
@@ -302,9 +305,10 @@ export function brokerConfig(queues: Record<string, Json>, topics: Record<string
           Queues: Object.entries(queues).map(([Name, more]) => ({ Name, Properties: { ...properties, ...more } })),
           Topics: Object.entries(topics).map(([Name, subscriptions]) => ({
             Name,
-            Subscriptions: Object.entries(subscriptions).map(([subscription, more]) => ({
+            Subscriptions: Object.entries(subscriptions).map(([subscription, { Rules, ...more }]) => ({
               Name: subscription,
               Properties: { ...properties, ...more },
+              ...(Rules !== undefined && { Rules }),
             })),
           })),
         },

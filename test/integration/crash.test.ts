@@ -35,7 +35,7 @@ async function startRun(count: number, sendFault?: { skip: number }): Promise<Pl
   await office.deadLetters(count, queue);
   if (sendFault) faults.push(office.broker.faults.add({ at: 'send', entity: queue, do: 'lose-answer', ...sendFault }));
   const plan = await office.plan({}, queue);
-  await office.post(`plans/${plan.id}/run`, { confirm: count });
+  await office.post(`plans/${plan.id}/run`, { confirm: count, ramp: false });
   return plan;
 }
 

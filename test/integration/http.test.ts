@@ -374,7 +374,8 @@ describe('the operator', () => {
 });
 
 describe('a plan in the wrong state', () => {
-  const run = (id: string, confirm: number, prefer = 'wait=0') => post(`plans/${id}/run`, { confirm }, { prefer });
+  const run = (id: string, confirm: number, prefer = 'wait=0') =>
+    post(`plans/${id}/run`, { confirm, ramp: false }, { prefer });
   const discard = (id: string, confirm: number) => office.call('discard', 'POST', `plans/${id}/discard`, { confirm });
 
   test('that is ready cannot be paused or resumed, is not run with another number, and not by the other action', async () => {
@@ -407,7 +408,7 @@ describe('a plan in the wrong state', () => {
 
   test('that has findings is blocked, and says which', async () => {
     for (const [source, codes] of [
-      ['watched', ['observe-source', 'nothing-to-send']],
+      ['watched', ['nothing-to-send']],
       ['unstated', ['duplicate-detection-unknown', 'sessions-unknown', 'expiry-unknown', 'nothing-to-send']],
       ['moved', ['nothing-to-send']],
     ] as const) {

@@ -7,7 +7,7 @@ import { openStore, type Store } from '../../shared/store/index.ts';
 import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';
 
-const SOURCES = ['p0', 'p1', 'p2', 'p3'];
+const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
 let office: TestOffice;
 let store: Store;
 beforeAll(async () => {
@@ -70,6 +70,37 @@ test('a plan that waited too long is expired and cannot be run', async () => {
   expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_EXPIRED' } });
   const expired = await office.getPlan(id);
   expect(expired).toMatchObject({ state: 'expired', counts: { planned: 1, left: 1, pending: 0 } });
+});
+
+test('a paused plan can be resumed for seven days, and then ends with its letters where they are', async () => {
+  await office.deadLetters(2, 'p4');
+  const { id } = await office.plan({}, 'p4');
+  await office.post(`plans/${id}/run`, { confirm: 2, ramp: { observe: 'PT1H' } });
+  await office.finished(id, ['observing']);
+  await office.post(`plans/${id}/pause`);
+  await office.finished(id, ['paused']);
+  const found = await store.plans.head(id as PlanId);
+  if (found === undefined) throw new Error('the plan is stored');
+  expect(found.head.expiresAt - Date.now()).toBeGreaterThan(6.9 * 86_400_000);
+  await store.plans.commit({ ...found.head, expiresAt: Date.now() - 1 }, found.etag, 'w');
+  const refused = await office.call('replay', 'POST', `plans/${id}/resume`);
+  expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_STATE', state: 'expired' } });
+  expect((await office.getPlan(id)).counts).toMatchObject({ planned: 2, done: 1, left: 1, pending: 0 });
+});
+
+test('the report of a run tells what became of it, in JSON and in words', async () => {
+  await office.deadLetters(3, 'p5');
+  const plan = await office.plan({ selection: { not: { messageId: ['m-2'] } } }, 'p5');
+  expect(plan).toMatchObject({ counts: { planned: 2 }, letters: { reason: { UnsupportedCurrency: 2 } } });
+  await office.run(plan);
+  await office.deadLetterAll('p5', 'StillBroken');
+  await office.held(3, 'p5');
+  const report = await office.get<{ returned: object; state: string }>(`plans/${plan.id}/report`);
+  expect(report).toMatchObject({ state: 'finished', returned: { StillBroken: 2 }, otherwise: {} });
+  const text = await office.call('read', 'GET', `plans/${plan.id}/report?format=text`);
+  expect(text.headers.get('content-type')).toContain('text/plain');
+  expect(text.text).toContain('2 planned = 2 done, 0 skipped, 0 failed, 0 left');
+  expect(text.text).toContain('2 StillBroken');
 });
 
 test('the watchdog frees a source whose holder died before it had begun, and one whose plan is no more', async () => {

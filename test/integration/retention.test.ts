@@ -229,7 +229,7 @@ test('a source that a run holds has its turn when the run has ended, and the oth
     condition: 'com.microsoft:server-busy',
     times: 10_000,
   });
-  await office.post(`plans/${plan.id}/run`, { confirm: 2 });
+  await office.post(`plans/${plan.id}/run`, { confirm: 2, ramp: false });
   await pass(15);
   await clean();
   expect(dlq('busy')).toHaveLength(2);

@@ -436,7 +436,7 @@ describe('rows that other hands wrote', () => {
     const plan = await office.plan({}, 'rows-b');
     await spoil('plans', plan.id, 'chunk:000001', { letters: '[["1"]]' });
     const { pending } = plan.counts;
-    await office.post(`plans/${plan.id}/run`, { confirm: pending });
+    await office.post(`plans/${plan.id}/run`, { confirm: pending, ramp: false });
     const paused = async () => ((await office.getPlan(plan.id)).state === 'paused' ? true : undefined);
     await until(paused, 'the run to be paused', 5000);
     expect((await office.getPlan(plan.id)).stateReason).toContain('chunk:000001');

@@ -15,6 +15,8 @@ describe('a duration', () => {
     ['PT1.5S', 1500],
     ['PT0.001S', 1],
     ['PT1.005S', 1005],
+    ['PT1.0001S', 1000],
+    ['PT0.0009999S', 1],
     ['PT90M', 90 * MINUTE],
     ['P1DT2H', DAY + 2 * HOUR],
     ['P14D', 14 * DAY],
@@ -22,6 +24,7 @@ describe('a duration', () => {
     ['P1W1D', 8 * DAY],
     ['P1DT1H1M1S', DAY + HOUR + MINUTE + SECOND],
     ['P10675199D', 10_675_199 * DAY],
+    ['P10675199DT2H48M5.4775807S', 922_337_203_685_478],
   ])('%s is read as milliseconds', (text, ms) => {
     expect(parseDuration(text)).toBe(ms);
   });
@@ -36,7 +39,8 @@ describe('a duration', () => {
     '14D',
     'P-1D',
     '-P1D',
-    'PT1.0001S',
+    'PT1.00000001S',
+    'PT1.S',
     'PT1.5M',
     'P1.5D',
     'PT1S ',

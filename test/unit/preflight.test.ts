@@ -1,7 +1,10 @@
 import { describe, expect, it, test } from 'vitest';
+import type { TargetFacts } from '../../shared/broker.ts';
+import type { Source } from '../../shared/catalog.ts';
 import type { Letter } from '../../shared/letter.ts';
 import type { Action, Choices, Finding } from '../../shared/plan/plan.ts';
 import {
+  completeFacts,
   countExpiry,
   countSkip,
   isInDuplicateWindow,
@@ -10,14 +13,22 @@ import {
   sourceFindings,
   targetOf,
 } from '../../shared/plan/preflight.ts';
-import { aLetter, aRecord, aSource, NOW, SUBSCRIPTION } from '../harness/values.ts';
+import { aLetter, aPlan, aRecord, aSource, NOW, SUBSCRIPTION } from '../harness/values.ts';
 
 type Json = Record<string, unknown>;
 
-const CHOICES: Choices = { bypass: false, includeFixFirst: false, onDuplicate: 'skip' };
+const CHOICES: Choices = { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin' };
+const MISSING: TargetFacts = { from: 'administration', status: 'missing' };
+const DISABLED: TargetFacts = { from: 'resource-manager', status: 'disabled' };
 const KNOWN = { duplicateDetection: false, requiresSession: false, deadLettersOnExpiry: true };
-const codes = (entry: Json, action: Action = 'replay') =>
-  sourceFindings(aSource({ entity: KNOWN, ...entry }), action).map(({ code, level }) => `${level} ${code}`);
+/** What is known of the target when nothing could be read: the catalog's word. */
+const facts = (source: Source, read: TargetFacts = { from: 'none' }) => completeFacts(source, read);
+const KNOWN_FACTS = { duplicateDetection: false, requiresSession: false, deadLettersOnExpiry: true } as const;
+const codes = (entry: Json, action: Action = 'replay', choices: Partial<Choices> = {}, read?: TargetFacts) => {
+  const source = aSource({ entity: KNOWN, ...entry });
+  const findings = sourceFindings(source, action, { ...CHOICES, ...choices }, facts(source, read));
+  return findings.map(({ code, level }) => `${level} ${code}`);
+};
 
 describe('where letters go back to', () => {
   it.each<[string, Json, string | undefined]>([
@@ -43,7 +54,6 @@ describe('findings about the source', () => {
   });
 
   it.each<[string, Json, string[]]>([
-    ['an observe source', { mode: 'observe' }, ['observe-source']],
     ['a subscription with no queue', SUBSCRIPTION, ['no-direct-target']],
     [
       'unknown duplicate detection',
@@ -52,23 +62,62 @@ describe('findings about the source', () => {
     ],
     ['unknown sessions', { entity: { ...KNOWN, requiresSession: undefined } }, ['sessions-unknown']],
     ['unknown expiry', { entity: { ...KNOWN, deadLettersOnExpiry: undefined } }, ['expiry-unknown']],
-    [
-      'a session entity',
-      { mode: 'observe', entity: { ...KNOWN, requiresSession: true } },
-      ['observe-source', 'sessions-unsupported'],
-    ],
     ['nothing known', { entity: {} }, ['duplicate-detection-unknown', 'sessions-unknown', 'expiry-unknown']],
   ])('%s blocks', (_what, entry, expected) => {
     expect(codes(entry)).toEqual(expected.map((code) => `block ${code}`));
   });
 
-  test('a discard needs a source that is held, and nothing of a target', () => {
+  test('what was read counts more than what the catalog states', () => {
+    const read = (more: Partial<TargetFacts>): TargetFacts => ({ from: 'administration', status: 'active', ...more });
+    expect(codes({ entity: {} }, 'replay', {}, read(KNOWN_FACTS))).toEqual([]);
+    expect(codes({}, 'replay', {}, read({ requiresSession: true }))).toEqual(['block sessions-held']);
+  });
+
+  it.each([
+    ['missing', 'block target-unknown'],
+    ['disabled', 'block target-disabled'],
+    ['send-disabled', 'block target-disabled'],
+  ] as const)('a target that is %s blocks', (status, expected) => {
+    expect(codes({}, 'replay', {}, { from: 'administration', status })).toEqual([expected]);
+  });
+
+  it.each(['active', 'receive-disabled'] as const)('a target that is %s takes messages', (status) => {
+    expect(codes({}, 'replay', {}, { from: 'administration', status })).toEqual([]);
+  });
+
+  test('a session entity is for observe sources: held letters of sessions have been unreachable', () => {
+    const sessions: TargetFacts = { from: 'administration', requiresSession: true };
+    expect(codes({}, 'replay', {}, sessions)).toEqual(['block sessions-held']);
+    expect(codes({ mode: 'observe' }, 'replay', {}, sessions)).toEqual([]);
+  });
+
+  test('a sandbox must be named, and needs none of the facts by which a letter could be lost', () => {
+    const sandbox = { target: 'sandbox' } as const;
+    expect(codes({}, 'replay', sandbox)).toEqual(['block no-sandbox']);
+    expect(codes({ entity: {}, replay: { sandboxQueue: 's' } }, 'replay', sandbox)).toEqual([]);
+  });
+
+  test('a topic is a target only for its own subscription, and by name', () => {
+    const topic = { target: 'topic' } as const;
+    expect(codes({}, 'replay', topic)).toEqual(['block no-direct-target']);
+    expect(codes(SUBSCRIPTION, 'replay', topic)).toEqual(['block fan-out']);
+    expect(codes(SUBSCRIPTION, 'replay', { ...topic, acceptFanOut: 'other' })).toEqual(['block fan-out']);
+    expect(codes(SUBSCRIPTION, 'replay', { ...topic, acceptFanOut: 'events' })).toEqual(['warn fan-out']);
+  });
+
+  test('a discard needs nothing of a target', () => {
     expect(codes({ ...SUBSCRIPTION, entity: {} }, 'discard')).toEqual([]);
-    expect(codes({ mode: 'observe', entity: {} }, 'discard')).toEqual(['block observe-source']);
+    expect(codes({ mode: 'observe', entity: {} }, 'discard')).toEqual([]);
   });
 
   test('every finding says what to do', () => {
-    for (const { message } of sourceFindings(aSource({ mode: 'observe', ...SUBSCRIPTION, entity: {} }), 'replay')) {
+    const source = aSource({ mode: 'observe', ...SUBSCRIPTION, entity: {} });
+    const every = [
+      ...sourceFindings(source, 'replay', CHOICES, facts(source)),
+      ...sourceFindings(source, 'replay', { ...CHOICES, target: 'sandbox' }, facts(source, MISSING)),
+      ...sourceFindings(source, 'replay', { ...CHOICES, target: 'topic' }, facts(source, DISABLED)),
+    ];
+    for (const { message } of every) {
       expect(message.length).toBeGreaterThan(20);
     }
   });
@@ -94,12 +143,12 @@ describe('the duplicate window', () => {
     ],
     ['no message id', { enqueuedAt: minutesAgo(1), messageId: undefined }, false],
   ])('%s', (_what, letter, known) => {
-    expect(isInDuplicateWindow(source, aLetter(letter), NOW)).toBe(known);
+    expect(isInDuplicateWindow(facts(source), aLetter(letter), NOW)).toBe(known);
   });
 
   it.each([false, undefined])('does not exist when detection is %s', (duplicateDetection) => {
     const plain = aSource({ entity: { ...KNOWN, duplicateDetection } });
-    expect(isInDuplicateWindow(plain, aLetter({ enqueuedAt: NOW }), NOW)).toBe(false);
+    expect(isInDuplicateWindow(facts(plain), aLetter({ enqueuedAt: NOW }), NOW)).toBe(false);
   });
 });
 
@@ -121,33 +170,44 @@ describe('a letter is refused or let through', () => {
     ['a byte too large', { entity: { ...KNOWN, maxMessageBytes: 2000 } }, body(1601), 'too-large'],
     ['in the duplicate window', { entity: { ...KNOWN, duplicateDetection: 'P1D' } }, {}, 'duplicate-window'],
   ])('%s', (_what, entry, letter, reason) => {
-    expect(refusal(aSource({ entity: KNOWN, ...entry }), CHOICES, aLetter(letter), NOW)).toBe(reason);
+    const source = aSource({ entity: KNOWN, ...entry });
+    expect(refusal(source, CHOICES, facts(source), aLetter(letter), NOW)).toBe(reason);
   });
 
   test('with a new id the duplicate window does not matter', () => {
     const source = aSource({ entity: { ...KNOWN, duplicateDetection: 'P1D' } });
-    expect(refusal(source, { ...CHOICES, onDuplicate: 'new-id' }, aLetter(), NOW)).toBeUndefined();
+    expect(refusal(source, { ...CHOICES, onDuplicate: 'new-id' }, facts(source), aLetter(), NOW)).toBeUndefined();
+  });
+
+  test('a copy for a sandbox is no replay: neither limit nor window counts, size does', () => {
+    const source = aSource({ entity: { ...KNOWN, duplicateDetection: 'P1D', maxMessageBytes: 2000 } });
+    const sandbox = { ...CHOICES, target: 'sandbox' } as const;
+    expect(refusal(source, sandbox, facts(source), aLetter(count(99)), NOW)).toBeUndefined();
+    expect(refusal(source, sandbox, facts(source), aLetter(body(5000)), NOW)).toBe('too-large');
   });
 
   test('advice fix-first is heeded unless the operator says that it is fixed', () => {
     const source = aSource({ entity: KNOWN });
+    const plan = aPlan({ facts: facts(source) });
     const broken = aRecord({}, { advice: 'fix-first' });
-    expect(plannedRefusal(source, 'replay', CHOICES, broken, NOW)).toBe('fix-first');
-    expect(plannedRefusal(source, 'replay', { ...CHOICES, includeFixFirst: true }, broken, NOW)).toBeUndefined();
+    expect(plannedRefusal(source, plan, broken, NOW)).toBe('fix-first');
+    expect(
+      plannedRefusal(source, { ...plan, choices: { ...CHOICES, includeFixFirst: true } }, broken, NOW),
+    ).toBeUndefined();
     for (const advice of ['replay', 'investigate'] as const) {
-      expect(plannedRefusal(source, 'replay', CHOICES, aRecord({}, { advice }), NOW)).toBeUndefined();
+      expect(plannedRefusal(source, plan, aRecord({}, { advice }), NOW)).toBeUndefined();
     }
   });
 
   test('including fix-first overrides nothing else', () => {
     const choices = { ...CHOICES, includeFixFirst: true };
     const record = aRecord(count(3), { advice: 'fix-first' });
-    expect(plannedRefusal(aSource({ entity: KNOWN }), 'replay', choices, record, NOW)).toBe('over-limit');
+    expect(plannedRefusal(aSource({ entity: KNOWN }), aPlan({ choices }), record, NOW)).toBe('over-limit');
   });
 
   test('a discard takes every letter', () => {
     const record = aRecord({ ...count(99), body: { kind: 'none', bytes: 0, hash: '' } }, { advice: 'fix-first' });
-    expect(plannedRefusal(aSource({ entity: {} }), 'discard', CHOICES, record, NOW)).toBeUndefined();
+    expect(plannedRefusal(aSource({ entity: {} }), aPlan({ action: 'discard' }), record, NOW)).toBeUndefined();
   });
 });
 
@@ -163,12 +223,12 @@ describe('findings that count letters', () => {
   });
 
   test('a time to live is told only where the target drops what expires', () => {
-    const drops = aSource({ entity: { ...KNOWN, deadLettersOnExpiry: false } });
+    const drops = facts(aSource({ entity: { ...KNOWN, deadLettersOnExpiry: false } }));
     const mortal = aLetter({ timeToLive: 60_000 });
     expect(countExpiry([], drops, mortal)).toMatchObject([{ code: 'expiry-drops', level: 'warn', letters: 1 }]);
     expect(countExpiry(countExpiry([], drops, mortal), drops, mortal)).toMatchObject([{ letters: 2 }]);
     expect(countExpiry([], drops, aLetter())).toEqual([]);
-    expect(countExpiry([], aSource({ entity: KNOWN }), mortal)).toEqual([]);
+    expect(countExpiry([], facts(aSource({ entity: KNOWN })), mortal)).toEqual([]);
   });
 
   test('the findings given are not changed', () => {

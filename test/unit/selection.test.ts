@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { selectionQuery } from '../../shared/http/schemas.ts';
+import { selectionOf, selectionQuery } from '../../shared/http/schemas.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
 import { matches, selectionSchema, selectionToJson } from '../../shared/selection.ts';
 import { aRecord, NOW, NUMBER } from '../harness/values.ts';
@@ -28,6 +28,29 @@ const record = aRecord(
 );
 const { firstSeen } = record;
 const { enqueuedAt } = record.letter;
+
+describe('a list of what to leave out', () => {
+  it.each<[string, Json, Json]>([
+    ['reason', { not: { reason: ['other'] } }, { not: { reason: ['other', ' PARSEERROR '] } }],
+    ['category', { not: { category: ['transient'] } }, { not: { category: ['poison'] } }],
+    ['advice', { not: { advice: ['replay'] } }, { not: { advice: ['fix-first'] } }],
+    ['exceptionType', { not: { exceptionType: ['parseerror'] } }, { not: { exceptionType: ['ParseError'] } }],
+    ['messageType', { not: { messageType: ['x'] } }, { not: { messageType: ['OrderPlaced'] } }],
+    ['messageId', { not: { messageId: ['M-1'] } }, { not: { messageId: ['m-1'] } }],
+    ['sequenceNumber', { not: { sequenceNumber: ['1'] } }, { not: { sequenceNumber: ['17'] } }],
+  ])('%s rejects its values and nothing else', (_name, chosen, rejected) => {
+    expect(fits(chosen, record)).toBe(true);
+    expect(fits(rejected, record)).toBe(false);
+  });
+
+  it('lets letters pass that do not have the trait at all', () => {
+    expect(fits({ not: { exceptionType: ['x'] } })).toBe(true);
+  });
+
+  it('is stronger than the list of what to take', () => {
+    expect(fits({ reason: ['ParseError'], not: { messageId: ['m-1'] } }, record)).toBe(false);
+  });
+});
 
 describe('each condition chooses and rejects by itself', () => {
   it.each<[string, Json, Json]>([
@@ -148,9 +171,10 @@ describe('the selection in a query says the same as in JSON', () => {
       { minReplayCount: '1', maxReplayCount: '3' },
       { minReplayCount: 1, maxReplayCount: 3 },
     ],
+    [{ notReason: ['a', 'b'], notCategory: 'poison' }, { not: { reason: ['a', 'b'], category: ['poison'] } }],
     [{}, {}],
   ])('%j', (query, json) => {
-    expect(selectionQuery.parse(query)).toEqual(selectionSchema.parse(json));
+    expect(selectionOf(selectionQuery.parse(query))).toEqual({ not: {}, ...selectionSchema.parse(json) });
   });
 
   it.each<[Json]>([
@@ -173,7 +197,9 @@ describe('the selection in a query says the same as in JSON', () => {
   });
 
   test('a condition of one form is a condition of the other', () => {
-    expect(Object.keys(selectionQuery.shape).sort()).toEqual(Object.keys(selectionSchema.shape).sort());
+    const { not, ...flat } = selectionSchema.shape;
+    const negated = Object.keys(not.unwrap().shape).map((name) => `not${name[0]?.toUpperCase()}${name.slice(1)}`);
+    expect(Object.keys(selectionQuery.shape).sort()).toEqual([...Object.keys(flat), ...negated].sort());
   });
 });
 

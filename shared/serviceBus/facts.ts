@@ -1,0 +1,143 @@
+/** Facts about targets: read where they can be read, never guessed, and read anew whenever they are asked for. */
+import { z } from 'zod';
+import type { TargetFacts } from '../broker.ts';
+import type { Source } from '../catalog.ts';
+import { errorText, OfficeError } from '../errors.ts';
+import { type Administration, administrationOf } from './administration.ts';
+import { type Identity, identityFor } from './credentials.ts';
+import type { Described } from './description.ts';
+import { orAbort } from './orAbort.ts';
+import { readResource } from './resourceManager.ts';
+
+type Settings = Readonly<Record<string, string | undefined>>;
+
+/** Reads facts about the entity beside a source. Never throws. */
+export type FactReader = (source: Source, entity: string) => Promise<TargetFacts>;
+
+/** What a reader is made of. */
+export interface FactReaderOptions {
+  readonly settings: Settings;
+  readonly log: (line: string) => void;
+  /** Bound for one reading, all ways together, ms. Default 5 s. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 5_000;
+/** Where another way is left, the first one gets this part of the time. */
+const FIRST_SHARE = 0.6;
+const LOG_LENGTH = 300;
+
+/** Where Microsoft's emulator has its interfaces; its ports cannot be chosen. */
+const EMULATOR = { amqpPort: '5672', administrationPort: '5300' };
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+/** Shown to a Resource Manager on this machine, which asks for a token and cannot check one. */
+const LOCAL_TOKEN = 'local';
+
+const settingsSchema = z.object({
+  DLO_RESOURCE_MANAGER_URL: address()
+    .default(new URL('https://management.azure.com'))
+    .refine((url) => url.protocol === 'https:' || LOOPBACK.test(url.hostname), 'must be https, or on this machine'),
+  DLO_ADMINISTRATION_URL: address().optional(),
+});
+
+function address() {
+  return z.string().transform((text, context): URL => {
+    const url = URL.parse(text);
+    if (url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url;
+    const message = 'must be scheme, host and port, such as https://management.azure.com';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+}
+
+/** Asks nothing yet. Throws `DLO_CATALOG_INVALID` when a setting would send requests to a wrong place. */
+export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: FactReaderOptions): FactReader {
+  const parsed = settingsSchema.safeParse(settings);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+    throw new OfficeError('DLO_CATALOG_INVALID', `The app settings are not valid: ${problems.join('; ')}.`);
+  }
+  const { DLO_RESOURCE_MANAGER_URL: resourceManagerUrl, DLO_ADMINISTRATION_URL: administrationUrl } = parsed.data;
+  const identities = new Map<string, Identity>();
+  const administrations = new Map<string, Administration>();
+
+  async function tokenFor(connection: string, scope: string, signal: AbortSignal): Promise<string> {
+    if (LOOPBACK.test(resourceManagerUrl.hostname)) return LOCAL_TOKEN;
+    const identity = once(identities, connection, () => identityFor(connection, settings));
+    return (await identity.tokenFor(scope, signal)).token;
+  }
+
+  function waysFor({ namespace: { connection, host, resourceId } }: Source): Way[] {
+    const ways: Way[] = [];
+    if (resourceId !== undefined) {
+      const manager = {
+        url: resourceManagerUrl,
+        tokenFor: (scope: string, signal: AbortSignal) => tokenFor(connection, scope, signal),
+      };
+      ways.push({
+        from: 'resource-manager',
+        read: (entity, signal) => readResource(manager, resourceId, host, entity, signal),
+      });
+    }
+    const connectionString = settings[connection];
+    if (connectionString) {
+      const administration = () => administrationOf(connectionString, urlFor(connectionString, administrationUrl));
+      ways.push({
+        from: 'administration',
+        read: async (entity, signal) => once(administrations, connection, administration).read(entity, signal),
+      });
+    }
+    return ways;
+  }
+
+  return async (source, entity) => {
+    const ways = waysFor(source);
+    const end = performance.now() + timeoutMs;
+    if (ways.length === 0) log(`facts ${source.name}: its namespace has neither resourceId nor connection string`);
+    for (const [index, { from, read }] of ways.entries()) {
+      const left = Math.max(1, Math.floor(end - performance.now()));
+      const signal = AbortSignal.timeout(index < ways.length - 1 ? Math.floor(left * FIRST_SHARE) : left);
+      try {
+        return { from, ...(await orAbort(read(entity, signal), signal)) };
+      } catch (error) {
+        const why = signal.aborted ? 'there was no answer in time' : printable(errorText(error, LOG_LENGTH));
+        log(`facts ${source.name}: nothing about "${entity}" from ${from}: ${why}`);
+      }
+    }
+    return { from: 'none' };
+  };
+}
+
+interface Way {
+  readonly from: 'resource-manager' | 'administration';
+  read(entity: string, signal: AbortSignal): Promise<Described>;
+}
+
+/**
+ * Where the administration interface is, if not at the namespace's own address. Throws when it cannot be known: facts of
+ * another emulator on this machine would be wrong ones.
+ */
+function urlFor(connectionString: string, given: URL | undefined): URL | undefined {
+  if (!/(?:^|;)\s*UseDevelopmentEmulator=true\s*(?:;|$)/i.test(connectionString)) return undefined;
+  if (given !== undefined) return given;
+  const { host, port = EMULATOR.amqpPort } =
+    /(?:^|;)\s*Endpoint=sb:\/\/(?<host>\[[^\]]+\]|[^/:;]+)(?::(?<port>\d+))?/i.exec(connectionString)?.groups ?? {};
+  if (host === undefined || port !== EMULATOR.amqpPort) {
+    throw new Error('it is a development emulator, and DLO_ADMINISTRATION_URL does not say where to ask it');
+  }
+  return new URL(`http://${host}:${EMULATOR.administrationPort}`);
+}
+
+function once<T>(all: Map<string, T>, key: string, create: () => T): T {
+  const known = all.get(key);
+  if (known !== undefined) return known;
+  const created = create();
+  all.set(key, created);
+  return created;
+}
+
+/** One line, whatever the answer held. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}

@@ -1,0 +1,55 @@
+/** Locks chosen active letters by receiving from the front of the queue, for sources whose letters are not held. */
+import type { LockedLetter, LockToken, ReadLetter, Taken } from '../broker.ts';
+import type { SequenceNumber } from '../letter.ts';
+import type { Lock } from './receive.ts';
+
+/** Letters received at a time. */
+const BATCH = 500;
+
+/** What `seize` works with. */
+export interface SeizeContext {
+  /** Locks up to `max` active letters from the front. */
+  lock(max: number): Promise<ReadonlyMap<SequenceNumber, Lock>>;
+  read(numbers: readonly SequenceNumber[]): Promise<ReadLetter[]>;
+  /** Joins a letter with its lock, if both are of one message. */
+  join(read: ReadLetter, lock: Lock | undefined): LockedLetter[];
+  release(locks: readonly LockToken[]): Promise<unknown>;
+  /** Locks letters that are held after all, and tells of the others what they are. */
+  take(numbers: readonly SequenceNumber[]): Promise<Taken>;
+}
+
+/**
+ * Locks those of `numbers` that are among the first `depth` active letters; all others that had to be received are given
+ * back. A dead-letter queue counts no deliveries, so this leaves no trace. A letter that lies deeper is `active`, one that
+ * is there and did not come is `busy`.
+ */
+export async function seize(context: SeizeContext, numbers: readonly SequenceNumber[], depth: number): Promise<Taken> {
+  const wanted = new Set(numbers);
+  const kept = new Map<SequenceNumber, Lock>();
+  const spared: LockToken[] = [];
+  let isExhausted = false;
+  try {
+    while (wanted.size > 0 && !isExhausted && kept.size + spared.length < depth) {
+      const locks = await context.lock(Math.min(BATCH, depth - kept.size - spared.length));
+      isExhausted = locks.size === 0;
+      for (const [number, lock] of locks) {
+        if (wanted.delete(number)) kept.set(number, lock);
+        else spared.push(lock.lock);
+      }
+    }
+  } finally {
+    await context.release(spared);
+  }
+  const locked = (await context.read([...kept.keys()])).flatMap((read) =>
+    context.join(read, kept.get(read.letter.sequenceNumber)),
+  );
+  if (wanted.size === 0) return { locked, absent: [], busy: [], active: [] };
+  const rest = await context.take([...wanted]);
+  return {
+    locked: [...locked, ...rest.locked],
+    absent: rest.absent,
+    // Everything that could be received was: what is active and did not come has been locked by somebody else.
+    busy: isExhausted ? [...rest.busy, ...rest.active] : rest.busy,
+    active: isExhausted ? [] : rest.active,
+  };
+}
