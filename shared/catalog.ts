@@ -48,7 +48,7 @@ const replaySchema = z.strictObject({
   replayQueue: entityName.optional(),
   /** Queue that the subscription forwards to (`ForwardTo`); its consumer is the one that failed. */
   forwardQueue: entityName.optional(),
-  /** Reserved for sandbox runs: a queue whose consumer has no effects outside. */
+  /** A queue whose consumer has no effects outside; copies are sent there to try a fix. */
   sandboxQueue: entityName.optional(),
 });
 
