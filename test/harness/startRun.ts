@@ -14,6 +14,8 @@ export interface StartRun {
   errors(): string;
   /** Waits until a line of the output begins so. */
   line(beginning: string): Promise<void>;
+  /** What is in its temporary folder. */
+  files(): string[];
   /** Sends a signal to every process of the group, as a terminal does, or to the first one alone. */
   signal(name: NodeJS.Signals, to: 'group' | 'first'): void;
   /** The exit code of the first process; null when a signal ended it. */
@@ -54,6 +56,7 @@ export function startRun(args: readonly string[], env: Record<string, string> = 
       const look = () => text.out.split('\n').some((line) => line.startsWith(beginning)) || undefined;
       await until(look, `the line "${beginning}" in:\n${text.out}${text.errors}`, 60_000);
     },
+    files: () => readdirSync(folder),
     signal: (name, to) => void process.kill(to === 'group' ? group : -group, name),
     ended,
     leftBehind: async () => {

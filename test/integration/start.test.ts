@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { until } from '../harness/office.ts';
 import { type StartRun, startRun } from '../harness/startRun.ts';
 
 const PATIENCE = 90_000;
@@ -72,8 +73,9 @@ test('Ctrl-C during the story ends everything and leaves nothing behind', { time
 });
 
 test('Ctrl-C while it opens leaves nothing behind', { timeout: PATIENCE }, async () => {
-  const { signal, ended, leftBehind } = start([]);
-  await new Promise((done) => setTimeout(done, 900)); // wherever that is, it must be safe
+  const { files, out, signal, ended, leftBehind } = start([]);
+  await until(() => files().length > 0 || undefined, 'storage to be started');
+  expect(out()).toBe('');
   signal('SIGINT', 'group');
   expect(await ended).toBe(130);
   expect(await leftBehind()).toEqual(NOTHING);
