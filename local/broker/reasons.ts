@@ -23,5 +23,8 @@ export const REASON = {
   ),
   // The service documents the reason and leaves its description open.
   tooManyHops: (limit: number): AddedProperty[] =>
-    deadLetterProperties('MaxTransferHopCountExceeded', `The message was forwarded ${limit} times, which is the limit.`),
+    deadLetterProperties(
+      'MaxTransferHopCountExceeded',
+      `The message was forwarded ${limit} times, which is the limit.`,
+    ),
 };
