@@ -25,7 +25,8 @@ export interface FaultRule {
    * `refuse`: nothing is done and the client gets the error; `server-busy`: the same in the words of a service that
    * throttles. `lose-answer`: it is done and the client never hears of it. `drop-connection`: the socket is destroyed,
    * see `when`; at a frame, before it is read. `hold`: nothing happens until `release()`. `delay`: nothing happens for
-   * `ms`. `lose-lock`: the locks it is about are lost first, as by a failover.
+   * `ms`. `lose-lock`: the locks it is about are lost first, as by a failover. At a delivery only `hold`, `delay` and
+   * `drop-connection` have an effect, at a frame only the last.
    */
   readonly do: 'refuse' | 'server-busy' | 'lose-answer' | 'drop-connection' | 'hold' | 'delay' | 'lose-lock';
   /** For `drop-connection`: before or after it was done. Default `after`. */

@@ -18,6 +18,7 @@ import {
   sectionsOf,
   valueEnd,
 } from '../../shared/serviceBus/amqp.ts';
+import { keep } from './keeping.ts';
 import { checkValues } from './well-formed.ts';
 
 /** An application property that a settlement adds: its value as the encoded AMQP value the client sent. */
@@ -132,20 +133,17 @@ export function keysOfBatch(envelope: Buffer): Keys {
  * Throws {@link AmqpFormatError} for anything that is not a well-formed message.
  */
 export function receiveMessage(encoded: Buffer, newId: () => string): Arrival {
-  let bytes = joined([encoded]);
-  checkValues(bytes);
-  let sections = sectionsOf(bytes);
+  checkValues(encoded);
+  const sections = sectionsOf(encoded);
   checkOrder(sections);
   const properties = sections.find((section) => section.code === SECTION.properties);
-  const items = properties ? listItems(bytes, properties.body) : [];
-  if (isNull(items[MESSAGE_ID])) {
-    items[MESSAGE_ID] = encode.string(newId());
-    const section = encodeSection(SECTION.properties, encodeList(items));
-    const at = properties?.start ?? sections.find((next) => next.code > SECTION.properties)?.start ?? bytes.length;
-    bytes = joined([bytes.subarray(0, at), section, bytes.subarray(properties?.end ?? at)]);
-    sections = sectionsOf(bytes);
-  }
-  return arrivalOf(layOut(bytes, sections), items);
+  const items = properties ? listItems(encoded, properties.body) : [];
+  if (!isNull(items[MESSAGE_ID])) return arrivalOf(layOut(keep([encoded]), sections), items);
+  items[MESSAGE_ID] = encode.string(newId());
+  const section = encodeSection(SECTION.properties, encodeList(items));
+  const at = properties?.start ?? sections.find((next) => next.code > SECTION.properties)?.start ?? encoded.length;
+  const bytes = keep([encoded.subarray(0, at), section, encoded.subarray(properties?.end ?? at)]);
+  return arrivalOf(layOut(bytes, sectionsOf(bytes)), items);
 }
 
 /** Reads a stored message anew, as it is when it goes on to another entity. */
@@ -213,7 +211,7 @@ export function withProperties(message: StoredMessage, added: readonly AddedProp
   const sections = sectionsOf(bytes);
   const old = sections.find((section) => section.code === SECTION.applicationProperties);
   const start = old?.start ?? message.body;
-  const changed = joined([
+  const changed = keep([
     bytes.subarray(0, start),
     encodeSection(SECTION.applicationProperties, encodeMap(entries)),
     bytes.subarray(old?.end ?? start),
@@ -280,14 +278,6 @@ function idText(item: Buffer | undefined): string | undefined {
   const value = readValue(item);
   if (value.type === 'string' || value.type === 'symbol') return value.value;
   return `${value.type}:${item.toString('hex')}`;
-}
-
-/** Joins buffers into one for keeps: one cut from Node's pool would keep alive what else was cut from there. */
-function joined(parts: readonly Buffer[]): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) at += part.copy(bytes, at);
-  return bytes;
 }
 
 function isNull(item: Buffer | undefined): boolean {
