@@ -8,6 +8,8 @@ import type { RightKeys } from './rights.ts';
 export interface LocalOptions {
   /** Content of the catalog; `catalog.json` of the repository when absent. */
   readonly catalog?: unknown;
+  /** Lets things go wrong at random in the broker, by this seed. */
+  readonly chaos?: number | undefined;
   /** Takes every line that the host, the app and the broker log. */
   readonly log: (line: string) => void;
   /** Gives the start up; what was begun is ended before the rejection. */
@@ -34,7 +36,7 @@ export interface LocalOffice {
 const ROOT = resolve(import.meta.dirname, '..');
 
 /** Opens the office. Throws what kept a part from starting, after ending the others. */
-export async function openLocalOffice({ catalog, log, signal }: LocalOptions): Promise<LocalOffice> {
+export async function openLocalOffice({ catalog, chaos, log, signal }: LocalOptions): Promise<LocalOffice> {
   const undo: (() => Promise<unknown>)[] = [];
   const close = async () => {
     // Last opened, first closed: the app must not see its storage go.
@@ -42,7 +44,7 @@ export async function openLocalOffice({ catalog, log, signal }: LocalOptions): P
   };
   try {
     // Each takes seconds, the first one in a process of its own: side by side they take as long as the slower.
-    const starting = [storage(signal), broker(log), import('./rights.ts')] as const;
+    const starting = [storage(signal), broker(log, chaos), import('./rights.ts')] as const;
     undo.push(async () => (await starting[0].catch(() => undefined))?.stop());
     undo.push(async () => (await starting[1].catch(() => undefined))?.close());
     const [store, bus, { keysByRight }] = await Promise.all(starting);
@@ -87,10 +89,14 @@ async function storage(signal: AbortSignal) {
   return startAzurite({ signal });
 }
 
-async function broker(log: (line: string) => void) {
+async function broker(log: (line: string) => void, seed: number | undefined) {
   const { parseConfig, startBroker } = await import('./broker/index.ts');
   const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
-  return startBroker({ config, log: (line) => log(`broker: ${line}`) });
+  return startBroker({
+    config,
+    log: (line) => log(`broker: ${line}`),
+    ...(seed !== undefined && { chaos: { seed } }),
+  });
 }
 
 async function startApp(options: {

@@ -1,13 +1,15 @@
 /** `npm start`: opens the whole office on this machine, plays the story on it, and stays open. */
 import { readFile } from 'node:fs/promises';
 import { inspect, parseArgs } from 'node:util';
+import { seedOf } from './broker/chaos.ts';
 import type { LocalOffice } from './office.ts';
 import { aborted, Stopped, stopSignal } from './signals.ts';
 import { NotAsTold } from './story/check.ts';
 
-const USAGE = `usage: npm start -- [--once | --no-story] [--verbose]
+const USAGE = `usage: npm start -- [--once | --no-story | --chaos <seed>] [--verbose]
   --once      ends after the story: 0 when all was as told
   --no-story  only opens the office
+  --chaos     opens it on a broker in which things go wrong at random, by this whole number; tells no story
   --verbose   shows the log of host, app and broker`;
 
 /** Log lines that are kept, to be shown when something goes wrong. */
@@ -16,15 +18,22 @@ const KEPT_LINES = 15;
 interface Options {
   readonly once: boolean;
   readonly story: boolean;
+  /** Seed of what goes wrong in the broker. */
+  readonly chaos: number | undefined;
   readonly verbose: boolean;
 }
 
 function readOptions(): Options | undefined {
-  const options = { once: { type: 'boolean' }, 'no-story': { type: 'boolean' }, verbose: { type: 'boolean' } } as const;
+  const flag = { type: 'boolean' } as const;
+  const options = { once: flag, 'no-story': flag, chaos: { type: 'string' }, verbose: flag } as const;
   try {
     const { values } = parseArgs({ options });
-    if (values.once && values['no-story']) return undefined;
-    return { once: values.once === true, story: values['no-story'] !== true, verbose: values.verbose === true };
+    const chaos = values.chaos === undefined ? undefined : seedOf(values.chaos);
+    if (values.chaos !== undefined && chaos === undefined) return undefined;
+    // The story says what happens; under chaos nobody can. Without it, --once would have nothing to wait for.
+    const story = values['no-story'] !== true && chaos === undefined;
+    if (values.once && !story) return undefined;
+    return { once: values.once === true, story, chaos, verbose: values.verbose === true };
   } catch {
     return undefined;
   }
@@ -38,11 +47,18 @@ async function run(options: Options, signal: AbortSignal, log: (line: string) =>
   const { openLocalOffice } = await import('./office.ts');
   const { withShortRetention } = await import('./story/retention.ts');
   const catalog: unknown = JSON.parse(await readFile(new URL('../catalog.json', import.meta.url), 'utf8'));
-  const office = await openLocalOffice({ catalog: options.story ? withShortRetention(catalog) : catalog, log, signal });
+  const { story, chaos } = options;
+  const office = await openLocalOffice({ catalog: story ? withShortRetention(catalog) : catalog, chaos, log, signal });
   try {
     print(`the office is open: ${office.url} (after ${(performance.now() / 1000).toFixed(1)} s)`);
+    if (chaos !== undefined) {
+      print(
+        `Its broker runs under chaos, seed ${chaos}: some sends are refused or throttled, answers and locks are lost,`,
+      );
+      print('connections drop, deliveries pause. No story is told, as nobody knows how it would go.');
+    }
     const ended = Promise.race([appEnded(office), aborted(signal)]);
-    if (options.story) {
+    if (story) {
       const { tellStory } = await import('./story.ts');
       await Promise.race([tellStory(office, print), ended]);
       print('\nAll of this was checked while it was told.');

@@ -25,7 +25,7 @@ export interface ChaosRates {
 }
 
 export interface ChaosOptions {
-  /** A whole number. */
+  /** A whole number from 0 to 2^32 - 1. */
   readonly seed: number;
   /** In place of the default rates; what is left out keeps its default. */
   readonly rates?: Partial<ChaosRates>;
@@ -126,6 +126,11 @@ export class Chaos implements FaultSource {
         return { do: 'delay', ms: Math.ceil(size * 5 * this.#maxDelay) };
     }
   }
+}
+
+/** The seed that a command line names: a whole number below 2^32; `undefined` when it is none. */
+export function seedOf(text: string): number | undefined {
+  return /^\d{1,10}$/.test(text) && Number(text) <= 0xffff_ffff ? Number(text) : undefined;
 }
 
 /** Random numbers from 0 to below 1, the same for the same seed (mulberry32). */

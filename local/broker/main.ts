@@ -1,20 +1,24 @@
 /**
- * `npm run broker -- --config local/Config.json --port 5672 [--admin-port 5300] [--host 127.0.0.1] [--keys keys.json]`
+ * `npm run broker -- --config local/Config.json --port 5672 [--admin-port 5300] [--host 127.0.0.1] [--keys keys.json]
+ * [--chaos SEED]`
  *
  * The broker by itself, for any client of Service Bus. Prints the connection string and stays until it is stopped.
  */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { stopSignal } from '../signals.ts';
+import { seedOf } from './chaos.ts';
 import { type EmulatorConfig, parseConfig, parseKeys, type RunningBroker, type SasKey, startBroker } from './index.ts';
 
 const USAGE = `usage: npm run broker -- --config <file> [--port <n>] [--admin-port <n>] [--host <address>] [--keys <file>]
+                                  [--chaos <seed>] [--verbose]
   --config      queues and topics, in the format of the Service Bus emulator's Config.json
   --port        where clients connect; default 5672, 0 takes a free one
   --admin-port  where administration clients connect; default 5300 as the emulator, 0 takes a free one
   --host        the address to listen on; default 127.0.0.1
   --keys        a JSON file of shared access keys: [{"name", "key", "rights": ["Manage", "Send", "Listen"], "entity"?}];
                 the first is the one that is printed; default: a new one at every start, with all rights
+  --chaos       lets things go wrong at random, by this whole number: answers and locks are lost, connections dropped, ...
   --verbose     says when a connection ends in an error`;
 
 const CLOSED = 0;
@@ -27,6 +31,7 @@ interface Options {
   readonly adminPort: number;
   readonly host: string;
   readonly keys: string | undefined;
+  readonly seed: number | undefined;
   readonly verbose: boolean;
 }
 
@@ -36,15 +41,25 @@ function readOptions(args: readonly string[]): Options | string {
   try {
     const { values } = parseArgs({
       args: [...args],
-      options: { config: text, port: text, 'admin-port': text, host: text, keys: text, verbose: { type: 'boolean' } },
+      options: {
+        config: text,
+        port: text,
+        'admin-port': text,
+        host: text,
+        keys: text,
+        chaos: text,
+        verbose: { type: 'boolean' },
+      },
     });
     if (values.config === undefined) return '--config is missing';
     const port = portOf(values.port ?? '5672');
     const adminPort = portOf(values['admin-port'] ?? '5300');
     if (port === undefined) return `--port: '${values.port}' is no port`;
     if (adminPort === undefined) return `--admin-port: '${values['admin-port']}' is no port`;
+    const seed = values.chaos === undefined ? undefined : seedOf(values.chaos);
+    if (values.chaos !== undefined && seed === undefined) return `--chaos: '${values.chaos}' is no seed`;
     const { config, host = '127.0.0.1', keys, verbose = false } = values;
-    return { config, port, adminPort, host, keys, verbose };
+    return { config, port, adminPort, host, keys, seed, verbose };
   } catch (error) {
     return messageOf(error);
   }
@@ -67,7 +82,7 @@ async function open(options: Options): Promise<RunningBroker> {
   const config: EmulatorConfig = await readJson(options.config, parseConfig);
   const keys: readonly SasKey[] = options.keys === undefined ? [] : await readJson(options.keys, parseKeys);
   const [first, ...sasKeys] = keys;
-  const { port, adminPort, host } = options;
+  const { port, adminPort, host, seed } = options;
   return startBroker({
     config,
     port,
@@ -75,6 +90,7 @@ async function open(options: Options): Promise<RunningBroker> {
     host,
     sasKeys,
     ...(first && { sasKey: first }),
+    ...(seed !== undefined && { chaos: { seed } }),
     ...(options.verbose && { log: complain }),
   });
 }
@@ -95,6 +111,7 @@ async function main(): Promise<number> {
   }
   print(`connection string: ${broker.connectionString}`);
   print(`administration:    ${broker.adminConnectionString}`);
+  if (options.seed !== undefined) print(`chaos:             seed ${options.seed}, things go wrong at random`);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await broker.close();
   return CLOSED;

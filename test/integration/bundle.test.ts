@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, buildApp } from '../../build.ts';
-import { expectArticle } from '../harness/article.ts';
 import { expectOfficeToBeExact } from '../harness/exact.ts';
 import { openTestOffice, type TestOffice } from '../harness/office.ts';
+import { expectStory } from '../harness/threeOrders.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 test('the built file tells the story as the sources do', async () => {
-  await expectArticle(office);
+  await expectStory(office);
 });
 
 test('what the built file sends back is what died, for every type and every body shape', async () => {

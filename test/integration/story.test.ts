@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, test } from 'vitest';
-import { expectArticle } from '../harness/article.ts';
 import { openTestOffice, type TestOffice } from '../harness/office.ts';
+import { expectStory } from '../harness/threeOrders.ts';
 
 let office: TestOffice;
 beforeAll(async () => {
@@ -8,6 +8,6 @@ beforeAll(async () => {
 });
 afterAll(() => office?.close());
 
-test('the article: two come back three times with their own count, the third is left, the fourth plan finds both over the limit', async () => {
-  await expectArticle(office);
+test('of three orders two come back three times with their own count, the third is left, the fourth plan finds both over the limit', async () => {
+  await expectStory(office);
 });

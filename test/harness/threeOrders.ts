@@ -1,4 +1,4 @@
-/** The article's story, told to a whole office: what it takes for a replay to be safe, and what it must not believe. */
+/** The story of three orders, told to a whole office: what it takes for a replay to be safe, and what it must not believe. */
 import { expect } from 'vitest';
 import type { TestOffice } from './office.ts';
 
@@ -21,7 +21,7 @@ async function consume(office: TestOffice): Promise<void> {
  * Two of three letters come back three times with their own count, the third is left, the fourth plan finds both over the
  * limit. Needs a source and queue `orders` with nothing in them.
  */
-export async function expectArticle(office: TestOffice): Promise<void> {
+export async function expectStory(office: TestOffice): Promise<void> {
   await office.send(
     'orders',
     ...['msg-1', 'msg-2', 'msg-3'].map((messageId) => ({ messageId, body: { currency: 'XXX' } })),
