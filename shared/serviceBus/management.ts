@@ -36,6 +36,9 @@ const UUID = 0x98;
 const LONG = 0x81;
 const LOCK_MODE = 1;
 
+/** Longer than the two detaches of one pair of links lie apart. */
+const DETACH_GRACE_MS = 100;
+
 /** Opens the links to `path`/$management on `connection`. */
 export async function openManagement(connection: AmqpConnection, path: string, wire: Wire): Promise<Management> {
   const address = `${path}/$management`;
@@ -47,7 +50,9 @@ export async function openManagement(connection: AmqpConnection, path: string, w
   const end = (why: string) => over.abort(new Error(why));
   const close = (why: string) => {
     end(why);
-    void session.close().catch(() => {});
+    // The broker detaches both links at once when the entity is gone. A session that ends between the two would have the
+    // library answer the second on a channel that is no more, which costs the connection and everybody on it.
+    setTimeout(() => void session.close().catch(() => {}), DETACH_GRACE_MS).unref();
   };
   session.on(SessionEvents.sessionClose, () => end('the session ended'));
   session.on(SessionEvents.sessionError, () => end('the session ended'));
