@@ -28,6 +28,8 @@ export interface LocalOffice {
   readonly masterKey: string;
   /** Connection string of the broker, for any Service Bus client. */
   readonly broker: string;
+  /** How often something went wrong at random in the broker so far. */
+  faults(): number;
   /** Settles when the app has ended, however it did. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
@@ -68,7 +70,9 @@ export async function openLocalOffice({ catalog, chaos, log, signal }: LocalOpti
     await rm(keysFile); // it has been read, and keys should not lie about
     const [url, adminUrl] = [`${app.url}/api`, `${app.url}/admin`];
     await assertWorking(url);
-    return { url, adminUrl, rights, masterKey: host.master, broker: bus.connectionString, ended: app.ended, close };
+    const faults = () => bus.chaos?.hits ?? 0;
+    const { connectionString } = bus;
+    return { url, adminUrl, rights, masterKey: host.master, broker: connectionString, faults, ended: app.ended, close };
   } catch (error) {
     await close();
     throw error;

@@ -69,6 +69,7 @@ async function run(options: Options, signal: AbortSignal, log: (line: string) =>
     await ended.catch((error: unknown) => {
       if (!(error instanceof Stopped)) throw error; // being stopped is how an open office ends
     });
+    if (chaos !== undefined) print(`Under chaos, seed ${chaos}, something went wrong ${office.faults()} times.`);
   } finally {
     await office.close();
   }

@@ -70,12 +70,18 @@ export class Chaos implements FaultSource {
   readonly #maxDelay: number;
   readonly #log: ChaosEntry[] = [];
   #events = 0;
+  #hits = 0;
   #stopped = false;
 
   constructor({ seed, rates = {}, maxDelayMs = 200 }: ChaosOptions) {
     this.#rates = { ...DEFAULT_RATES, ...rates };
     this.#random = randomFrom(seed);
     this.#maxDelay = maxDelayMs;
+  }
+
+  /** How often something went wrong so far. */
+  get hits(): number {
+    return this.#hits;
   }
 
   /** What was done so far, the last ten thousand. */
@@ -99,6 +105,7 @@ export class Chaos implements FaultSource {
       reached += this.#rates[kind];
       if (choice >= reached) continue;
       const effect = this.#effect(kind, size);
+      this.#hits++;
       this.#log.push({ event: number, at: event.at, entity: event.entity, operation: event.operation, effect });
       if (this.#log.length > LOG_LIMIT) this.#log.shift();
       return effect;

@@ -82,6 +82,15 @@ describe('npm run broker', () => {
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('says that it runs under chaos, and by which seed', async () => {
+    const config = await file('good.json', configOf({ Name: 'q' }));
+    const { child, ended } = start(['--config', config, '--port', '0', '--admin-port', '0', '--chaos', '7']);
+    await opened(child);
+    child.stdout.resume(); // reading lines ends with a pause
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^chaos: +seed 7,/m) });
+  });
+
   it.each([
     [[], '--config is missing'],
     [['--config'], '--config'],
@@ -89,6 +98,7 @@ describe('npm run broker', () => {
     [['--config', 'x', '--port', '70000'], 'is no port'],
     [['--config', 'x', '--admin-port', '-1'], '--admin-port'],
     [['--config', 'x', '--speed', '9'], '--speed'],
+    [['--config', 'x', '--chaos', 'much'], "--chaos: 'much' is no seed"],
     [['--config', 'x', 'more'], 'more'],
   ])('is told how it is used: %j', async (args, reason) => {
     const { code, stdout, stderr } = await start(args).ended;
