@@ -28,7 +28,7 @@ test('--once tells the whole story, exits 0 and leaves nothing behind', { timeou
     /"key": "UnsupportedCurrency", "count": 2/,
     /"key": "MaxDeliveryCountExceeded", "count": 1/,
     /> POST \/api\/sources\/billing-order-placed\/plans/,
-    /> POST \/api\/plans\/\w+-\w+\/run \{"confirm":2\}/,
+    /> POST \/api\/plans\/\w+-\w+\/run \{"confirm":2,"ramp":false\}/,
     /"messageId": "msg-1", "replayCount": 1, "replayId": "\w+-\w+"/,
     /"returned": 2/,
     /"deliveryCount": 0/,

@@ -63,7 +63,12 @@ test('warnings do not block a plan, one block does', () => {
 
 describe('choices', () => {
   test('are cautious by default', () => {
-    expect(choicesSchema.parse({})).toEqual({ bypass: false, includeFixFirst: false, onDuplicate: 'skip' });
+    expect(choicesSchema.parse({})).toEqual({
+      bypass: false,
+      includeFixFirst: false,
+      onDuplicate: 'skip',
+      target: 'origin',
+    });
   });
 
   it.each([{ bypass: 'true' }, { bypass: 1 }, { onDuplicate: 'send' }, { fanOut: true }, [], null])(
