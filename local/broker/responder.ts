@@ -13,7 +13,11 @@ import { type Request, readRequest } from './request.ts';
 import type { RheaLink } from './rhea.ts';
 import type { Right } from './sas.ts';
 
-const CREDIT = 100;
+/**
+ * How many requests a client may have under way. Enough for what one does at once: a client that finds no credit looks again
+ * after a second, and once only (`waitForSendable` of the JavaScript client).
+ */
+const CREDIT = 1000;
 
 /** How one kind of request is carried out and answered. */
 export interface Service {
