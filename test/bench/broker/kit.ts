@@ -70,6 +70,11 @@ export class Kit {
   /** Puts `count` messages into the empty queue. */
   async fill(count: number): Promise<void> {
     await this.clear();
+    await this.add(count);
+  }
+
+  /** Sends `count` messages. */
+  async add(count: number): Promise<void> {
     for (let sent = 0; sent < count; sent += 100) await this.sender.sendMessages(messages(Math.min(100, count - sent)));
   }
 

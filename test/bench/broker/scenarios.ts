@@ -10,8 +10,8 @@ type Received = readonly ServiceBusReceivedMessage[];
 export const SCENARIOS = {
   'send, one after the other': async (kit) => {
     await kit.clear();
-    return rateOf(200, async () => {
-      for (const message of messages(200)) await kit.sender.sendMessages(message);
+    return rateOf(800, async () => {
+      for (const message of messages(800)) await kit.sender.sendMessages(message);
     });
   },
   'send, 50 in flight': async (kit) => {
@@ -26,7 +26,7 @@ export const SCENARIOS = {
   'send, arrays of 100': async (kit) => {
     await kit.clear();
     const batch = messages(100);
-    return rateOf(5000, () => times(50, () => kit.sender.sendMessages(batch)));
+    return rateOf(20_000, () => times(200, () => kit.sender.sendMessages(batch)));
   },
   'peek, 250 a page': async (kit) => {
     await kit.fill(5000);
@@ -69,13 +69,13 @@ export const SCENARIOS = {
     });
   },
   'receive deferred, 1 a call': async (kit) => {
-    const numbers = await deferred(kit, 200);
+    const numbers = await deferred(kit, 400);
     return rateOf(numbers.length, async () => {
       for (const number of numbers) await kit.receiver.receiveDeferredMessages(number);
     });
   },
   'receive deferred, 100 a call': async (kit) => {
-    const numbers = await deferred(kit, 2000);
+    const numbers = await deferred(kit, 4000);
     return rateOf(numbers.length, () => receiveDeferred(kit, numbers));
   },
   // What was received by number is settled over $management.
@@ -102,13 +102,13 @@ export const SCENARIOS = {
 export type ScenarioName = keyof typeof SCENARIOS;
 
 /**
- * The broker's part in the CPU time that broker and client take together, from 0 to 1, while 5,000 messages are sent in
+ * The broker's part in the CPU time that broker and client take together, from 0 to 1, while 20,000 messages are sent in
  * arrays and streamed to a subscriber.
  */
 export async function brokersShare(kit: Kit): Promise<number> {
   const [broker, client] = [await kit.brokerCpu(), process.cpuUsage()];
   await SCENARIOS['send, arrays of 100'](kit);
-  await stream(kit, 5000, 100);
+  await stream(kit, 20_000, 100);
   const { user, system } = process.cpuUsage(client);
   const used = (await kit.brokerCpu()) - broker;
   return used / (used + user + system);
