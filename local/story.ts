@@ -103,7 +103,7 @@ async function thePlan(scene: Scene): Promise<string> {
 }
 
 async function theRun(scene: Scene, id: string): Promise<void> {
-  scene.step('The run: exactly what was planned, once, after the number of letters is repeated. No ramp for two.');
+  scene.step('The run: what was planned, once, after the number is repeated. Two letters need no ramp.');
   await run(scene, id);
 }
 
