@@ -1,6 +1,6 @@
 /**
  * What the local broker puts through, in a process of its own, for one client with bodies of 200 bytes; and what it needs for
- * that. Rates depend on the machine and on what else it does; the ratios come from one run each and depend on neither.
+ * that. Rates depend on the machine and on what else it does; the ratios come from one run each and depend on that less.
  */
 import { BODY_LENGTH, Kit } from './broker/kit.ts';
 import { brokersShare, SCENARIOS, type ScenarioName } from './broker/scenarios.ts';
