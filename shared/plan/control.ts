@@ -101,10 +101,11 @@ async function begin(
         startedAt: head.startedAt ?? now,
         startedBy: operator,
       };
-      await office.store.plans.commit(running, etag, newWriteId(office));
+      await commitStart(office, running, etag);
     } catch (error) {
-      await office.store.sources.release(lease, true);
-      throw error instanceof StoreConflict ? contended(head.id) : error;
+      // What failed in any other way may have been written: then the watchdog goes on with the run, or frees the source.
+      await office.store.sources.release(lease, isOfficeError(error, 'DLO_CONTENDED'));
+      throw error;
     }
     await office.store.runs.enqueue(head.id, deadline > now ? deadline - now + office.leaseMs : 0);
     await office.store.sources.release(lease, false);
@@ -115,6 +116,18 @@ async function begin(
   await office.store.audit.close(audit, 'started', office.clock());
   if (deadline > now) await continueRun(office, head.id, deadline);
   return (await loadPlan(office, head.id)).head;
+}
+
+/** Throws `DLO_CONTENDED` when somebody else has changed the plan, and only then. */
+async function commitStart(office: Office, running: PlanHead, etag: string): Promise<void> {
+  const writeId = newWriteId(office);
+  try {
+    await office.store.plans.commit(running, etag, writeId);
+  } catch (error) {
+    if (!(error instanceof StoreConflict)) throw error;
+    // It was written, only the answer was lost.
+    if ((await loadPlan(office, running.id)).writeId !== writeId) throw contended(running.id);
+  }
 }
 
 /** Asks a run to pause after the chunk in flight. Pausing what is paused does nothing. Throws `DLO_PLAN_STATE`. */
@@ -214,11 +227,20 @@ export async function continuePlan(office: Office, id: PlanId): Promise<void> {
   if (found === undefined) return;
   const deadline = office.clock() + BACKGROUND_SLICE;
   if (found.head.state === 'preparing') {
-    const selection = readSelection(found.head);
-    const head = await continuePreparing(office, sourceOf(office, found.head), id, selection, deadline);
-    if (head.state === 'preparing') await office.store.runs.enqueue(id, 0);
+    await prepareOn(office, found.head, deadline);
   } else {
     await continueRun(office, id, deadline);
+  }
+}
+
+/** The watchdog looks after runs only: a plan that is still being prepared asks for its own continuation. */
+async function prepareOn(office: Office, head: PlanHead, deadline: number): Promise<void> {
+  try {
+    const prepared = await continuePreparing(office, sourceOf(office, head), head.id, readSelection(head), deadline);
+    if (prepared.state === 'preparing') await office.store.runs.enqueue(head.id, 0);
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_STORE_UNAVAILABLE')) await office.store.runs.enqueue(head.id, office.retryMs);
+    throw error;
   }
 }
 

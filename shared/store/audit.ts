@@ -67,7 +67,8 @@ export class AuditStore {
     const partitionKey = month(entry.at);
     const rowKey = `${descendingKey(entry.at)}-${this.#newId()}`;
     const letters = entry.letters ?? [];
-    await this.#table.insert({
+    // Its key is new, so this adds a row; an insert that is tried again after a lost answer would find its own.
+    await this.#table.merge({
       partitionKey,
       rowKey,
       at: new Date(entry.at),

@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { CATEGORIES, type Classification } from '../classify/evidence.ts';
 import { isSameMessage, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
+import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
 import { fromRow, type LetterFate, type LetterRecord, readable, toRow } from './letterRow.ts';
 import { numberKey, time } from './rows.ts';
-import { type Cell, MAX_STEPS, odata, type RowWrite, StoreConflict, Table } from './table.ts';
+import { type Cell, MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, Table } from './table.ts';
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
@@ -42,31 +43,46 @@ export class LetterStore {
       } catch (error) {
         if (!(error instanceof StoreConflict)) throw error;
         // Rare: some are known already, after a crash between recording and holding.
-        for (const [index, row] of rows.entries()) {
-          results.push(await this.#recordOne(row, (part[index] as { letter: Letter }).letter));
-        }
+        results.push(...(await this.#recordAgain(rows, part)));
       }
     }
     return results;
   }
 
-  async #recordOne(row: RowWrite, letter: Letter): Promise<Recorded> {
-    try {
-      await this.#table.insert(row);
-      return 'new';
-    } catch (error) {
-      if (!(error instanceof StoreConflict)) throw error;
+  /**
+   * Records letters some of which are known. In few calls: the locks on them run out meanwhile, and a store that fails now
+   * and then would never let a hundred calls in a row through.
+   */
+  async #recordAgain(rows: readonly RowWrite[], letters: readonly { letter: Letter }[]): Promise<Recorded[]> {
+    for (;;) {
+      const stored = await inParallel(rows, (row) => this.#table.get(row.partitionKey, row.rowKey));
+      const results: Recorded[] = [];
+      const steps = rows.map((row, i): Step => {
+        const found = stored[i];
+        if (found === undefined) {
+          results.push('new');
+          return { kind: 'insert', row };
+        }
+        const known = readable(found);
+        if (known === undefined || !isSameMessage(known.letter, (letters[i] as { letter: Letter }).letter)) {
+          results.push('replaced');
+          return { kind: 'replace', row };
+        }
+        results.push('known');
+        // It is in the DLQ, so a record that calls it gone was too early; any other fate is a run's word and stays.
+        const { firstSeen: _kept, fate: _fate, closedAt: _closed, ...evidence } = row;
+        return {
+          kind: 'merge',
+          row: { ...evidence, ...(known.closed?.fate === 'gone' && { fate: 'open' }) } as RowWrite,
+        };
+      });
+      try {
+        await this.#table.transact(steps);
+        return results;
+      } catch (error) {
+        if (!(error instanceof StoreConflict)) throw error; // somebody recorded one of them meanwhile: look again
+      }
     }
-    const stored = await this.#table.get(row.partitionKey, row.rowKey);
-    const known = stored && readable(stored);
-    if (known && isSameMessage(known.letter, letter)) {
-      // It is in the DLQ, so a record that calls it gone was too early; any other fate is a run's word and stays.
-      const { firstSeen: _kept, fate: _fate, closedAt: _closed, ...evidence } = row;
-      await this.#table.merge({ ...evidence, ...(known.closed?.fate === 'gone' && { fate: 'open' }) } as RowWrite);
-      return 'known';
-    }
-    await this.#table.replace(row);
-    return 'replaced';
   }
 
   /** The record of one letter, or `undefined`. Throws `DLO_RECORD_UNREADABLE`. */

@@ -61,7 +61,13 @@ export class PlanStore {
 
   /** Stores a new plan. Throws {@link StoreConflict} when the id is taken. */
   async create(head: PlanHead, writeId: string): Promise<void> {
-    await this.#table.insert(headRow(head, writeId));
+    try {
+      await this.#table.insert(headRow(head, writeId));
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error;
+      // The insert may have gone through though its answer was lost.
+      if ((await this.#table.get(head.id, HEAD))?.writeId !== writeId) throw error;
+    }
   }
 
   /** The head, or `undefined`. Throws `DLO_RECORD_UNREADABLE`. */

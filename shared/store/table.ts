@@ -26,9 +26,10 @@ export type Cell = string | number | boolean | Date | undefined;
 /** Columns to write under a key. */
 export type RowWrite = { readonly partitionKey: string; readonly rowKey: string } & { readonly [column: string]: Cell };
 
-/** One step of a transaction. `merge` with an etag fails when the row has changed; without one it creates or merges. */
+/** One step of a transaction. `replace` drops every column not given. `merge` with an etag fails when the row has changed; without one it creates or merges. */
 export type Step =
   | { readonly kind: 'insert'; readonly row: RowWrite }
+  | { readonly kind: 'replace'; readonly row: RowWrite }
   | { readonly kind: 'merge'; readonly row: RowWrite; readonly etag?: string | undefined }
   | { readonly kind: 'delete'; readonly partitionKey: string; readonly rowKey: string };
 
@@ -81,11 +82,6 @@ export class Table {
         : client.updateEntity(row as TableEntity, 'Merge', { etag }),
     );
     return answer.etag ?? '';
-  }
-
-  /** Writes the row and drops every column not given. */
-  async replace(row: RowWrite): Promise<void> {
-    await this.#do((client) => client.upsertEntity(row as TableEntity, 'Replace'));
   }
 
   /** Removes the row if it is there. */
@@ -168,6 +164,7 @@ async function openClient(connection: StorageConnection, name: string): Promise<
 function addStep(transaction: TableTransaction, step: Step): void {
   if (step.kind === 'delete') transaction.deleteEntity(step.partitionKey, step.rowKey);
   else if (step.kind === 'insert') transaction.createEntity(step.row as TableEntity);
+  else if (step.kind === 'replace') transaction.upsertEntity(step.row as TableEntity, 'Replace');
   else if (step.etag === undefined) transaction.upsertEntity(step.row as TableEntity, 'Merge');
   else transaction.updateEntity(step.row as TableEntity, 'Merge', { etag: step.etag });
 }

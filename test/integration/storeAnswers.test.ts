@@ -1,0 +1,110 @@
+/** Answers of the store that get lost, and calls that fail, at the moments where it would matter. */
+import { QueueServiceClient } from '@azure/storage-queue';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
+import { takeStorage } from '../harness/storage.ts';
+import { openStoreProxy, type StoreProxy } from '../harness/storeProxy.ts';
+
+let office: TestOffice;
+let proxy: StoreProxy;
+beforeAll(async () => {
+  proxy = await openStoreProxy(await takeStorage(), 1);
+  const names = ['audited', 'created', 'started', 'unsure', 'known', 'preparing'];
+  const sources = names.map((name) => ({ name, trigger: false }));
+  office = await openTestOffice({ storage: proxy.connectionString, sources });
+});
+afterAll(async () => {
+  await office?.close();
+  await proxy?.close();
+});
+afterEach((context) => {
+  if (context.task.result?.state === 'fail') console.log(office.process.log().slice(-3000));
+});
+
+const target = (queue: string) => office.broker.messages(queue);
+
+/** Waits until the queue asks for nothing: a plan that was just made has a continuation, should its process die. */
+async function quiet(): Promise<void> {
+  const queue = QueueServiceClient.fromConnectionString(office.storage).getQueueClient('runs');
+  await until(async () => (await queue.getProperties()).approximateMessagesCount === 0 || undefined, 'an empty queue');
+}
+
+/** Waits for the end of a plan, and lets the watchdog look meanwhile. */
+async function ended(id: string): Promise<PlanJson> {
+  return until(async () => {
+    await office.process.run('watch');
+    const plan = await office.getPlan(id);
+    return plan.state === 'finished' ? plan : undefined;
+  }, `plan ${id} to be finished`);
+}
+
+test('an audit entry whose answer is lost is written once, and nobody is bothered', async () => {
+  await office.deadLetters(2, 'audited');
+  const lost = proxy.strike('answer-lost', 'write', '"plan.create"');
+  const plan = await office.plan({}, 'audited');
+  expect(lost.isHit).toBe(true);
+  const { entries } = await office.get<{ entries: unknown[] }>(`audit?plan=${plan.id}`);
+  expect(entries).toMatchObject([{ operation: 'plan.create', outcome: 'ready: 2 letters, 0 skipped' }]);
+});
+
+test('a plan whose first answer is lost is made once', async () => {
+  await office.deadLetters(2, 'created');
+  const lost = proxy.strike('answer-lost', 'write', '"preparing"');
+  const plan = await office.plan({}, 'created');
+  expect(lost.isHit).toBe(true);
+  expect(plan).toMatchObject({ state: 'ready', counts: { pending: 2 } });
+  expect((await office.get<{ plans: unknown[] }>('plans?source=created')).plans).toHaveLength(1);
+});
+
+test('a plan is started though the answer to its start is lost', async () => {
+  await office.deadLetters(2, 'started');
+  const plan = await office.plan({}, 'started');
+  await quiet();
+  const lost = proxy.strike('answer-lost', 'write', '"running"');
+  const started = await office.post<PlanJson>(`plans/${plan.id}/run`, { confirm: 2, ramp: false });
+  expect(lost.isHit).toBe(true);
+  expect(started.state).toMatch(/running|finished/);
+  expect((await ended(plan.id)).counts).toMatchObject({ done: 2, maybeDuplicate: 0 });
+  expect(target('started')).toHaveLength(2);
+});
+
+test('a start of which nobody knows is found by the watchdog', async () => {
+  await office.deadLetters(2, 'unsure');
+  const plan = await office.plan({}, 'unsure');
+  await quiet();
+  const lost = proxy.strike('cut-after', 'write', '"running"');
+  const answer = await office.call('replay', 'POST', `plans/${plan.id}/run`, { confirm: 2, ramp: false });
+  expect(lost.isHit).toBe(true);
+  expect(answer).toMatchObject({ status: 503, json: { code: 'DLO_STORE_UNAVAILABLE' } });
+  expect((await ended(plan.id)).counts).toMatchObject({ done: 2, maybeDuplicate: 0 });
+  expect(target('unsure')).toHaveLength(2);
+});
+
+test('letters that were recorded but not held are recorded again in a few calls', async () => {
+  const messages = Array.from({ length: 60 }, (_, i) => ({ messageId: `m-${i}`, body: i }));
+  await office.send('known', messages);
+  await office.deadLetterAll('known');
+  await office.process.run('reconcile'); // records all, holds none
+  expect(await office.letters('known')).toHaveLength(60);
+  const before = proxy.calls;
+  expect((await office.collect('known')).collected).toBe(60);
+  // A look at each, two failed and two good writes, and what a pass costs besides.
+  expect(proxy.calls - before).toBeLessThan(90);
+  expect(await office.letters('known')).toHaveLength(60);
+});
+
+test('preparing goes on though the store failed in its continuation', async () => {
+  await office.deadLetters(3, 'preparing');
+  // The call that makes the plan fails on the letters, and so does the first continuation.
+  const first = proxy.strike('busy', 'GET', 'letters()');
+  const answer = await office.call('replay', 'POST', 'sources/preparing/plans', {});
+  expect(first.isHit).toBe(true);
+  expect(answer.status).toBe(503);
+  const second = proxy.strike('busy', 'GET', 'letters()');
+  const ready = await until(async () => {
+    const { plans } = await office.get<{ plans: PlanJson[] }>('plans?source=preparing');
+    return plans[0]?.state === 'ready' ? plans[0] : undefined;
+  }, 'the plan to be ready');
+  expect(second.isHit).toBe(true);
+  expect(ready.counts).toMatchObject({ planned: 3, pending: 3 });
+});
