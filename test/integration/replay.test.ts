@@ -126,6 +126,30 @@ test.each([
   40_000,
 );
 
+test('a broker that never answers is sent to three times, then the run pauses; each resume is one send more', async () => {
+  await office.deadLetters(2, queue);
+  const lost = fault({ at: 'send', entity: queue, do: 'lose-answer', times: 100 });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  const paused = await office.finished(plan.id, ['paused']);
+  expect(paused.stateReason).toContain('2 letters were sent 3 times');
+  expect(paused.counts).toMatchObject({ done: 0, pending: 2 });
+  expect(lost.hits).toBe(3);
+  expect(target()).toHaveLength(6);
+  await office.post(`plans/${plan.id}/resume`);
+  await until(
+    async () => (await office.getPlan(plan.id)).stateReason?.includes('sent 4 times') || undefined,
+    'the next',
+  );
+  expect(target()).toHaveLength(8);
+  lost.remove();
+  await office.finished(plan.id, ['paused']);
+  await office.post(`plans/${plan.id}/resume`);
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 2, maybeDuplicate: 2 });
+  expect(target()).toHaveLength(10);
+  expect(dlq()).toEqual([]);
+}, 40_000);
+
 test('a lost answer to the completion sends nothing twice', async () => {
   await office.deadLetters(3, queue);
   const entity = `${queue}/$DeadLetterQueue`;
