@@ -345,6 +345,29 @@ test('cancelled while an answer is missing, the letters stay marked, and the nex
   expect(target()).toHaveLength(copies + 2);
 });
 
+test('cancelled after an unknown outcome and a refusal, the letters stay marked', async () => {
+  await office.deadLetters(3, queue);
+  const lost = fault({ at: 'send', entity: queue, do: 'lose-answer' });
+  fault({ at: 'send', entity: queue, do: 'refuse', condition: 'com.microsoft:entity-disabled' });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  await office.finished(plan.id, ['paused']);
+  expect(lost.hits).toBe(1);
+  expect(target()).toHaveLength(3);
+  const cancelled = await office.post<PlanJson>(`plans/${plan.id}/cancel`);
+  expect(cancelled.counts).toMatchObject({ planned: 3, left: 3, done: 0, maybeDuplicate: 3 });
+  expect((await fates(plan)).map(({ fate, maybeDuplicate }) => [fate, maybeDuplicate])).toEqual(
+    Array.from({ length: 3 }, () => ['left', true]),
+  );
+  const next = await office.plan({}, queue);
+  expect(next.findings.map(({ code, letters }) => [code, letters])).toEqual([['maybe-sent', 3]]);
+  // A plan that ends before it sent anything leaves the mark to the one that did.
+  expect((await office.post<PlanJson>(`plans/${next.id}/cancel`)).counts).toMatchObject({ left: 3, maybeDuplicate: 3 });
+  expect((await office.plan({}, queue)).findings.map(({ code, letters }) => [code, letters])).toEqual([
+    ['maybe-sent', 3],
+  ]);
+});
+
 test('a discard plan removes its letters for good, and only with its own right', async () => {
   const letters = await office.deadLetters(3, queue);
   const numbers = letters.slice(0, 2).map(({ sequenceNumber }) => sequenceNumber);
