@@ -154,7 +154,9 @@ function paceView({ pace: { rate, ramp }, progress, startedAt }: PlanHead) {
 export function chunkLetters(head: PlanHead, chunk: Chunk) {
   const stopped = head.state === 'cancelled' || head.state === 'expired';
   const fate = chunk.state === 'done' ? 'done' : stopped ? 'left' : 'pending';
-  const maybeDuplicate = chunk.maybeDuplicate || (chunk.state === 'sending' && fate !== 'done');
+  // Left behind after it was sent: its first letter was never seen in the subscription.
+  const isLeftSent = fate === 'left' && chunk.state === 'sent' && head.action === 'replay';
+  const maybeDuplicate = chunk.maybeDuplicate || (chunk.state === 'sending' && fate !== 'done') || isLeftSent;
   return chunk.letters.map(({ number }) => ({
     sequenceNumber: number as string,
     fate: fate as string,

@@ -68,8 +68,11 @@ async function replay(
     state: 'sending',
     letters: sorted.send.map(({ planned }) => planned),
     maybeDuplicate: chunk.maybeDuplicate || again,
+    sends: chunk.sends + 1,
     audit: chunk.audit || (await openAudit(work, chunk)),
   };
+  /** For when it turns out that the broker has nothing of this send. */
+  const unsent: Chunk = { ...sending, state: 'planned', sends: chunk.sends };
   await release(work, sorted.release);
   await markUnclearExceptions(work, sorted.exceptions);
   await journal.commit(
@@ -78,7 +81,7 @@ async function replay(
   );
   if (!hasLockLeft(sorted.send, takenAt, office.clock())) {
     // Nothing was sent under this journal entry unless it was there before.
-    if (!again) await journal.commit((head) => head, { chunks: [{ ...sending, state: 'planned' }] });
+    await journal.commit((head) => head, { chunks: [again ? { ...sending, sends: chunk.sends } : unsent] });
     await release(
       work,
       sorted.send.map(({ locked }) => locked),
@@ -102,16 +105,15 @@ async function replay(
         work,
         sorted.send.map(({ locked }) => locked),
       );
-      return { kind: 'wait', why: `the outcome of a send is unknown: ${outcome.description}` };
+      return outcomeUnknown(sending, outcome.description);
     case 'refused-message': {
-      const back: Chunk = { ...sending, state: 'planned' };
-      if (sorted.send.length > 1) return divide(work, back, { ...sorted, exceptions: [], release: [] });
+      if (sorted.send.length > 1) return divide(work, unsent, { ...sorted, exceptions: [], release: [] });
       await release(
         work,
         sorted.send.map(({ locked }) => locked),
       );
       const reason = `${outcome.code}: ${outcome.description}`;
-      await close(work, back, [], exceptionsFor(back, { kind: 'failed', reason }));
+      await close(work, unsent, [], exceptionsFor(unsent, { kind: 'failed', reason }));
       return NEXT;
     }
     case 'refused-target':
@@ -120,11 +122,22 @@ async function replay(
         work,
         sorted.send.map(({ locked }) => locked),
       );
-      await journal.commit((head) => head, { chunks: [{ ...sending, state: 'planned' }] });
+      await journal.commit((head) => head, { chunks: [unsent] });
       const why = `the target refuses: ${outcome.code}: ${outcome.description}`;
       return outcome.kind === 'refused-busy' ? { kind: 'wait', why } : { kind: 'refused', why };
     }
   }
+}
+
+/** Sends of one chunk, after which an unknown outcome is no accident any more. */
+const MAX_SENDS = 3;
+
+/** Every further send may be one copy more of each letter: a broker that never answers must not be sent to for ever. */
+function outcomeUnknown({ sends, letters }: Chunk, description: string): ChunkResult {
+  const why = `the outcome of a send is unknown: ${description}`;
+  if (sends < MAX_SENDS) return { kind: 'wait', why };
+  const advice = 'look at the target before resuming, which sends them once more, or cancel';
+  return { kind: 'refused', why: `${why}. ${letters.length} letters were sent ${sends} times: ${advice}` };
 }
 
 /** Copies are in the sandbox: the letters stay held as they are, nothing is completed. */

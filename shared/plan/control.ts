@@ -269,12 +269,7 @@ const IDLE_STATES: readonly PlanState[] = ['preparing', 'ready', 'paused', 'halt
 
 /** A plan that ends without having been carried out: what it did not get to stays where it is. */
 async function abandoned(office: Office, head: PlanHead): Promise<PlanHead> {
-  // A paused plan may hold a chunk whose outcome is unknown; it is the first that is not done.
-  let maybe = 0;
-  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
-    maybe = await markUnclear(office, head, chunk);
-    break;
-  }
+  const maybe = await markUnclear(office, head);
   const { counts } = head;
   return {
     ...head,

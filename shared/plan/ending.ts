@@ -80,14 +80,22 @@ async function waitToBeSeen(work: Work, chunk: Chunk): Promise<ChunkResult | und
 }
 
 /**
- * Letters that stay in the dead-letter queue although a copy may be in the target: noted on the letters themselves, so that
- * the next plan over them knows. Returns how many there are. For a chunk whose outcome is unknown when a plan is cancelled.
+ * Letters of a plan that ends before them and that stay in the dead-letter queue although a copy may be in the target: noted
+ * on the letters themselves, so that the next plan over them knows. Returns how many there are.
  */
-export async function markUnclear(office: Office, head: PlanHead, chunk: Chunk | undefined): Promise<number> {
-  if (chunk?.state !== 'sending' || head.choices.target === 'sandbox') return 0;
-  const numbers = chunk.letters.map(({ number }) => number);
-  await office.store.letters.markMaybeSent(head.source, numbers, head.id);
-  return numbers.length;
+export async function markUnclear(office: Office, head: PlanHead): Promise<number> {
+  if (head.action === 'discard' || head.choices.target === 'sandbox') return 0;
+  let marked = 0;
+  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
+    // One that was refused after an unknown outcome is planned again, and may have been divided or moved since.
+    if (chunk.state === 'planned' && !chunk.maybeDuplicate) continue;
+    const numbers = chunk.letters.map(({ number }) => number);
+    marked += numbers.length;
+    // What only an earlier plan may have sent keeps the mark of that one.
+    const isOurs = chunk.state !== 'planned' || chunk.sends > 0;
+    if (isOurs) await office.store.letters.markMaybeSent(head.source, numbers, head.id);
+  }
+  return marked;
 }
 
 /** The same for letters with a fate of their own. */

@@ -151,6 +151,8 @@ export interface Chunk {
   readonly letters: readonly ChunkLetter[];
   /** Sent more than once, or sent without an answer: each of its letters may be in the target twice. */
   readonly maybeDuplicate: boolean;
+  /** How often it was begun to be sent: journaled before each send, so that a crash counts too. */
+  readonly sends: number;
   /** When its letters were first found locked by somebody else, ms since 1970. */
   readonly waitingSince: number | undefined;
   /** Key of the audit entry that is open for it. */

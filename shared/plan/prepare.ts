@@ -264,6 +264,7 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
           state: 'planned',
           letters: batch.letters,
           maybeDuplicate: batch.maybeDuplicate,
+          sends: 0,
           waitingSince: undefined,
           audit: '',
         };

@@ -154,7 +154,7 @@ class Slice {
   #endBefore(chunk: Chunk | undefined): Promise<SliceEnd> | undefined {
     const { request } = this.#journal.head;
     // What was sent is completed first, whatever was asked for: that letter must not be sent again by anyone.
-    if (request !== 'none' && chunk?.state !== 'sent') return this.#obey(request, chunk);
+    if (request !== 'none' && chunk?.state !== 'sent') return this.#obey(request);
     return chunk === undefined ? this.#finish('finished', '') : undefined;
   }
 
@@ -280,9 +280,9 @@ class Slice {
   }
 
   /** Carries out what an operator asked for. Letters not sent yet stay where they are. */
-  async #obey(request: 'pause' | 'cancel', chunk: Chunk | undefined): Promise<SliceEnd> {
+  async #obey(request: 'pause' | 'cancel'): Promise<SliceEnd> {
     if (request === 'pause') return this.#finish('paused', 'paused by an operator');
-    const maybe = await markUnclear(this.#office, this.#journal.head, chunk);
+    const maybe = await markUnclear(this.#office, this.#journal.head);
     return this.#finish('cancelled', 'cancelled by an operator', (head) => ({
       ...head,
       counts: {

@@ -277,6 +277,7 @@ const chunkSchema = z.object({
   state: z.enum(['planned', 'sending', 'sent', 'done']),
   letters: json(z.array(z.tuple([sequence, z.string()]))),
   maybeDuplicate: z.boolean(),
+  sends: z.number().default(0),
   waitingSince: time.optional(),
   audit: z.string(),
 });
@@ -288,6 +289,7 @@ function chunkRow(id: PlanId, chunk: Chunk): RowWrite {
     state: chunk.state,
     letters: JSON.stringify(chunk.letters.map(({ number, identity }) => [number, identity])),
     maybeDuplicate: chunk.maybeDuplicate,
+    sends: chunk.sends,
     waitingSince: chunk.waitingSince === undefined ? undefined : new Date(chunk.waitingSince),
     audit: chunk.audit,
   };

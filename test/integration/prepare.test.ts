@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newPlanId, type PlanId, type SourceKey } from '../../shared/letter.ts';
 import { NO_COUNTS } from '../../shared/plan/plan.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
-import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
+import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';
 
-const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
+const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
 let office: TestOffice;
 let store: Store;
 beforeAll(async () => {
@@ -86,6 +86,27 @@ test('a paused plan can be resumed for seven days, and then ends with its letter
   const refused = await office.call('replay', 'POST', `plans/${id}/resume`);
   expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_STATE', state: 'expired' } });
   expect((await office.getPlan(id)).counts).toMatchObject({ planned: 2, done: 1, left: 1, pending: 0 });
+});
+
+test('a paused plan that is cancelled marks what it sent and could not complete', async () => {
+  await office.deadLetters(2, 'p6');
+  const { id } = await office.plan({}, 'p6');
+  const found = await store.plans.head(id as PlanId);
+  const { value: chunk } = await store.plans.chunks(id as PlanId).next();
+  if (found === undefined || chunk === undefined) throw new Error('the plan is stored');
+  // As a run leaves it whose first letter was never seen in the subscription.
+  const paused = { ...found.head, state: 'paused', startedAt: Date.now() } as const;
+  await store.plans.commit(paused, found.etag, 'w', { chunks: [{ ...chunk, state: 'sent', sends: 1 }] });
+  const cancelled = await office.post<PlanJson>(`plans/${id}/cancel`);
+  expect(cancelled.counts).toMatchObject({ planned: 2, left: 2, pending: 0, maybeDuplicate: 2 });
+  const { letters } = await office.get<{ letters: object[] }>(`plans/${id}/letters`);
+  expect(letters).toMatchObject([
+    { fate: 'left', maybeDuplicate: true },
+    { fate: 'left', maybeDuplicate: true },
+  ]);
+  expect((await office.plan({}, 'p6')).findings.map(({ code, letters }) => [code, letters])).toEqual([
+    ['maybe-sent', 2],
+  ]);
 });
 
 test('the report of a run tells what became of it, in JSON and in words', async () => {

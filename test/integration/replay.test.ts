@@ -126,6 +126,30 @@ test.each([
   40_000,
 );
 
+test('a broker that never answers is sent to three times, then the run pauses; each resume is one send more', async () => {
+  await office.deadLetters(2, queue);
+  const lost = fault({ at: 'send', entity: queue, do: 'lose-answer', times: 100 });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  const paused = await office.finished(plan.id, ['paused']);
+  expect(paused.stateReason).toContain('2 letters were sent 3 times');
+  expect(paused.counts).toMatchObject({ done: 0, pending: 2 });
+  expect(lost.hits).toBe(3);
+  expect(target()).toHaveLength(6);
+  await office.post(`plans/${plan.id}/resume`);
+  await until(
+    async () => (await office.getPlan(plan.id)).stateReason?.includes('sent 4 times') || undefined,
+    'the next',
+  );
+  expect(target()).toHaveLength(8);
+  lost.remove();
+  await office.finished(plan.id, ['paused']);
+  await office.post(`plans/${plan.id}/resume`);
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 2, maybeDuplicate: 2 });
+  expect(target()).toHaveLength(10);
+  expect(dlq()).toEqual([]);
+}, 40_000);
+
 test('a lost answer to the completion sends nothing twice', async () => {
   await office.deadLetters(3, queue);
   const entity = `${queue}/$DeadLetterQueue`;
@@ -319,6 +343,29 @@ test('cancelled while an answer is missing, the letters stay marked, and the nex
   const finished = await office.run(next);
   expect(finished.counts).toMatchObject({ done: 2, maybeDuplicate: 2 });
   expect(target()).toHaveLength(copies + 2);
+});
+
+test('cancelled after an unknown outcome and a refusal, the letters stay marked', async () => {
+  await office.deadLetters(3, queue);
+  const lost = fault({ at: 'send', entity: queue, do: 'lose-answer' });
+  fault({ at: 'send', entity: queue, do: 'refuse', condition: 'com.microsoft:entity-disabled' });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  await office.finished(plan.id, ['paused']);
+  expect(lost.hits).toBe(1);
+  expect(target()).toHaveLength(3);
+  const cancelled = await office.post<PlanJson>(`plans/${plan.id}/cancel`);
+  expect(cancelled.counts).toMatchObject({ planned: 3, left: 3, done: 0, maybeDuplicate: 3 });
+  expect((await fates(plan)).map(({ fate, maybeDuplicate }) => [fate, maybeDuplicate])).toEqual(
+    Array.from({ length: 3 }, () => ['left', true]),
+  );
+  const next = await office.plan({}, queue);
+  expect(next.findings.map(({ code, letters }) => [code, letters])).toEqual([['maybe-sent', 3]]);
+  // A plan that ends before it sent anything leaves the mark to the one that did.
+  expect((await office.post<PlanJson>(`plans/${next.id}/cancel`)).counts).toMatchObject({ left: 3, maybeDuplicate: 3 });
+  expect((await office.plan({}, queue)).findings.map(({ code, letters }) => [code, letters])).toEqual([
+    ['maybe-sent', 3],
+  ]);
 });
 
 test('a discard plan removes its letters for good, and only with its own right', async () => {

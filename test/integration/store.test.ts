@@ -84,6 +84,7 @@ test('a head that somebody else has written cannot be committed over, and nothin
     state: 'planned',
     letters: [],
     maybeDuplicate: false,
+    sends: 0,
     waitingSince: undefined,
     audit: '',
   } as const;

@@ -114,6 +114,7 @@ describe('letters of a chunk', () => {
     state,
     letters: [{ number: '1' as SequenceNumber, identity: 'x' }],
     maybeDuplicate,
+    sends: 0,
     waitingSince: undefined,
     audit: '',
   });
