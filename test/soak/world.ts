@@ -1,0 +1,109 @@
+/** An office that dies and comes back, and how the outside world goes on with it meanwhile. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Dice } from '../harness/dice.ts';
+import type { Answer } from '../harness/host.ts';
+import type { TestOffice } from '../harness/office.ts';
+import type { StoreProxy } from '../harness/storeProxy.ts';
+
+/** Longer than any lock of a test's broker lasts, ms. */
+export const LOCKS_END = 61_000;
+/** How long locks last in a run that is struck, ms. */
+const LOCK_PAUSE = 4_000;
+/** Whoever gets no sensible answer for so long gives up, ms. */
+const PATIENCE = 60_000;
+
+export class World {
+  readonly office: TestOffice;
+  /** Between the app and its storage. */
+  readonly proxy: StoreProxy;
+  /** The storage itself. */
+  readonly storage: string;
+  /** How often the app was killed. */
+  crashes = 0;
+  /** At which points. */
+  readonly deaths: string[] = [];
+  /** Answers of the app that were server errors. */
+  serverErrors = 0;
+  #logs = '';
+  #up: Promise<void> = Promise.resolve();
+  #isOver = false;
+  readonly #watching: Promise<void>;
+
+  constructor(office: TestOffice, proxy: StoreProxy, storage: string) {
+    this.office = office;
+    this.proxy = proxy;
+    this.storage = storage;
+    this.#watching = this.#watch();
+  }
+
+  /** What all processes logged so far. */
+  get log(): string {
+    return this.#logs + this.office.process.log();
+  }
+
+  /** Calls the office until it answers something else than an error of its own, also over its death. */
+  async call(...parts: Parameters<TestOffice['call']>): Promise<Answer> {
+    const end = Date.now() + PATIENCE;
+    for (;;) {
+      await this.#up;
+      let trouble: unknown;
+      try {
+        const answer = await this.office.call(...parts);
+        if (answer.status < 500) return answer;
+        this.serverErrors++;
+        trouble = `${answer.status} ${answer.text}`;
+      } catch (error) {
+        trouble = error; // it died, or was cut off: then it is asked again
+      }
+      if (Date.now() > end) throw new Error(`${parts[1]} ${parts[2]} got no answer`, { cause: trouble });
+      await delay(50);
+    }
+  }
+
+  /** The result of a GET, which has to succeed in the end. */
+  async get<Result>(path: string): Promise<Result> {
+    const answer = await this.call('read', 'GET', path);
+    if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
+    return answer.json as Result;
+  }
+
+  /** Kills the app and starts it again. What it held locked stays locked until the broker's clock has passed. */
+  async crash(dice: Dice, letGo: () => void): Promise<void> {
+    let isBack = () => {};
+    this.#up = new Promise((resolve) => {
+      isBack = resolve;
+    });
+    const { office } = this;
+    await office.kill();
+    this.crashes++;
+    this.#logs += `${office.process.log()}--- killed\n`;
+    if (dice.chance(0.5)) office.broker.dropConnections(); // else what was held is still done, after its death
+    letGo();
+    await office.restart();
+    isBack();
+    await delay(dice.pick([0, 500, 1500]));
+    office.broker.clock.advance(LOCKS_END);
+  }
+
+  /** The timer that is due every minute, more often. */
+  async #watch(): Promise<void> {
+    while (!this.#isOver) {
+      await this.#up;
+      await this.office.process.run('watch').catch(() => {}); // it may just have died; the next one will do
+      await delay(500);
+    }
+  }
+
+  /** Lets the broker's locks end every few seconds, also those in use: a run that is struck leaves some behind. */
+  async endLocks(over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      await delay(LOCK_PAUSE, undefined, { signal: over }).catch(() => {});
+      this.office.broker.clock.advance(LOCKS_END);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.#watching;
+  }
+}
