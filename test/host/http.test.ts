@@ -131,7 +131,7 @@ describe('a response', () => {
 
   it('of a function that throws is an empty 500, and the log has the reason', async () => {
     expect(await host.call('GET', '/api/throws')).toMatchObject({ status: 500, text: '' });
-    expect(host.log()).toMatch(/error \[throws\] failed: secret reason/);
+    await expect.poll(() => host.log()).toMatch(/error \[throws\] failed: secret reason/);
   });
 });
 

@@ -59,7 +59,7 @@ describe('a run by hand', () => {
   it('waits for the end with x-wait', async () => {
     await host.run('yearly');
     expect(await records(host)).toContainEqual({ timer: 'yearly' });
-    expect(host.log()).toMatch(/warning \[yearly\] a warning from yearly/);
+    await expect.poll(() => host.log()).toMatch(/warning \[yearly\] a warning from yearly/);
     await expect(host.run('failing')).rejects.toThrow('Function "failing" failed (500): the timer broke');
   });
 
@@ -143,7 +143,7 @@ describe('a storage queue function', () => {
     await queue.sendMessage(base64('{"fail":1}'));
     await expect.poll(async () => (await texts(poison)).map((one) => one.messageText)).toContain(base64('{"fail":1}'));
     expect((await readBy('fail')).map((entry) => entry.metadata?.dequeueCount)).toEqual([1, 2]);
-    expect(host.log()).toMatch(/error \[reader\] failed: refused \{"fail":1\}/);
+    await expect.poll(() => host.log()).toMatch(/error \[reader\] failed: refused \{"fail":1\}/);
   });
 
   it.each(['not base64!', '{"raw":true}'])('never sees %j, which goes to the poison queue at once', async (raw) => {
@@ -162,7 +162,7 @@ describe('a stop', () => {
     await queue.sendMessage(base64('x'));
     await expect.poll(async () => (await records(host)).filter((entry) => entry.queue === 'slow')).toHaveLength(1);
     expect(await host.stop()).toBe(0);
-    expect(host.log()).toMatch(/slow ended[\s\S]*appTerminate ran/);
+    await expect.poll(() => host.log()).toMatch(/slow ended[\s\S]*appTerminate ran/);
     expect((await queue.getProperties()).approximateMessagesCount).toBe(0);
   });
 

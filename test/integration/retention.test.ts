@@ -235,7 +235,7 @@ test('a source that a run holds has its turn when the run has ended, and the oth
   expect(dlq('busy')).toHaveLength(2);
   expect(dlq('aged')).toEqual([]);
   expect(logged('expire busy: busy, tried again next time')).toBe(1);
-  expect(office.process.log()).toContain(`the source is held by the run of plan ${plan.id}`);
+  await expect.poll(() => office.process.log()).toContain(`the source is held by the run of plan ${plan.id}`);
   expect(await office.get('sources/busy')).toMatchObject({ heldBy: plan.id });
   await office.post(`plans/${plan.id}/cancel`, {});
   await office.finished(plan.id, ['cancelled']);

@@ -41,6 +41,6 @@ test.each<[string, unknown, Record<string, string>, string]>([
     code: 'DLO_CATALOG_INVALID',
   });
   expect(answer.text).not.toContain('SharedAccessKey=');
-  expect(log()).toContain('the office cannot open: ');
+  await expect.poll(log).toContain('the office cannot open: ');
   expect((await call('GET', '/api/sources')).status).toBe(404);
 });
