@@ -58,6 +58,9 @@ export async function lockActive(
     };
     receiver.on(ReceiverEvents.receiverClose, fail);
     receiver.on(ReceiverEvents.receiverError, fail);
+    // A broker refuses a link by opening and closing it at once: both can have come before anybody listened. Unheard, the
+    // refusal would pass for an empty queue.
+    if (!receiver.isOpen()) fail();
     session.on(SessionEvents.sessionClose, fail);
     const onEnd = () => signals.fail('the connection ended');
     connection.ended.addEventListener('abort', onEnd, { once: true, signal: closed.signal });
