@@ -11,10 +11,12 @@ import { openStore } from '../../shared/store/index.ts';
 import { openTestOffice, type PlanJson, type TestOffice } from '../harness/office.ts';
 import { aLetter, aRecord } from '../harness/values.ts';
 
-/** So much smaller is the plan that the large one is compared with: both long enough for the app to have grown as it will. */
+/** Heap of the app, megabytes: a tenth of what a hundred thousand records take, so that holding them would end it. */
+const HEAP = 96;
+/** So much smaller is the plan that the large one is compared with. */
 const SMALLER = 5;
-/** Bytes that the large plan may take more than the small one at its peak. */
-const MORE = 64 * 1024 * 1024;
+/** Bytes that the large plan may take more than the small one at its peak, most of it what the collector leaves lying. */
+const MORE = 128 * 1024 * 1024;
 const ROWS_AT_ONCE = 1000;
 /** Longest wait for a plan to be ready, ms. */
 const LIMIT = 30 * 60_000;
@@ -22,7 +24,7 @@ const LIMIT = 30 * 60_000;
 /** Prepares a plan over `count` letters; tells what is not as it must be. */
 export async function prepareLarge(storage: string, count: number, say: (line: string) => void): Promise<string[]> {
   const sources = ['small', 'large'].map((name) => ({ name, trigger: false }));
-  const office = await openTestOffice({ storage, sources });
+  const office = await withHeap(HEAP, () => openTestOffice({ storage, sources }));
   const problems: string[] = [];
   const small = Math.ceil(count / SMALLER);
   try {
@@ -56,6 +58,18 @@ export async function prepareLarge(storage: string, count: number, say: (line: s
     return problems;
   } finally {
     await office.close();
+  }
+}
+
+/** The processes that `start` starts get a heap of that many megabytes, and end when they need more. */
+export async function withHeap<Result>(heap: number, start: () => Promise<Result>): Promise<Result> {
+  const before = process.env.NODE_OPTIONS;
+  process.env.NODE_OPTIONS = `${before ?? ''} --max-old-space-size=${heap}`;
+  try {
+    return await start();
+  } finally {
+    if (before === undefined) delete process.env.NODE_OPTIONS;
+    else process.env.NODE_OPTIONS = before;
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startAzurite } from '../../local/azurite.ts';
-import { prepareLarge } from './large.ts';
+import { prepareLarge, withHeap } from './large.ts';
 import { type Result, ROUND, soak } from './soak.ts';
 
 /** Runs in one office: every source of it costs the app a look now and then. */
@@ -54,8 +54,11 @@ async function main(args: string[]): Promise<number> {
   return failed.length === 0 ? 0 : FAILED;
 }
 
+/** Heap of the storage, megabytes: it keeps everything in memory, several kilobytes a row. */
+const STORAGE_HEAP = 8192;
+
 async function large(letters: number): Promise<number> {
-  const azurite = await startAzurite({ accounts: 1 });
+  const azurite = await withHeap(STORAGE_HEAP, () => startAzurite({ accounts: 1 }));
   try {
     const problems = await prepareLarge(azurite.takeAccount().connectionString, letters, say);
     for (const problem of problems) say(`  ${problem}`);

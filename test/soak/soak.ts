@@ -38,7 +38,8 @@ export interface SoakOptions {
   readonly onLog?: (log: string) => void;
   /** Runs at the same time. Default {@link ROUND}. */
   readonly together?: number;
-  /** Most kills a round. Default 4. */
+  /** Kills a round, from the fewest to the most. Default 0 to 4. */
+  readonly fewestKills?: number;
   readonly mostKills?: number;
   /** Share of the calls to the store that fail while the runs go on. Default none. */
   readonly storeFailures?: number;
@@ -92,12 +93,12 @@ export async function soak(options: SoakOptions): Promise<{ results: Result[]; h
 async function runRound(
   world: World,
   scenarios: readonly Scenario[],
-  { mostKills = 4, storeFailures = 0, brokerTroubles = 0 }: SoakOptions,
+  { fewestKills = 0, mostKills = 4, storeFailures = 0, brokerTroubles = 0 }: SoakOptions,
   onResult: (result: Result) => void,
 ): Promise<number> {
   const round = scenarios[0]?.seed ?? 0;
   const dice = new Dice(round ^ 0x5eed);
-  const kills = dice.int(0, mostKills);
+  const kills = dice.int(fewestKills, mostKills);
   const names = scenarios.map(nameOf);
   const prepared = await Promise.all(scenarios.map((run, i) => prepare(world, names[i] ?? '', run)));
   world.proxy.fail(storeFailures);
