@@ -1,8 +1,12 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Minutes of crashes and faults: `npm run test:long`, not part of `npm test`. */
+const LONG = ['test/integration/soak.test.ts', 'test/integration/faults.test.ts'];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: process.env.LONG === '1' ? LONG : ['test/**/*.test.ts'],
+    exclude: process.env.LONG === '1' ? configDefaults.exclude : [...configDefaults.exclude, ...LONG],
     globalSetup: ['test/harness/globalSetup.ts'],
     // Processes, not threads: tests start children, and a broken one must not take the others along.
     pool: 'forks',
