@@ -16,12 +16,28 @@ export type Category = (typeof CATEGORIES)[number];
 export const ADVICES = ['replay', 'fix-first', 'investigate'] as const;
 export type Advice = (typeof ADVICES)[number];
 
-/** What a letter tells about its own death. Every field is the sender's word and may be missing or wrong. */
+/**
+ * What a letter tells about its own death. Every field is the sender's word and may be missing or wrong. Times are ms since
+ * 1970.
+ */
 export interface Evidence {
   readonly reason?: string;
   readonly description?: string;
+  /** The exception as the framework names it; often a wrapper. */
   readonly exceptionType?: string;
+  readonly exceptionMessage?: string;
+  /** The innermost exception, where a wrapper hides it. */
+  readonly causeType?: string;
+  readonly causeMessage?: string;
+  /** The first stack frame that is the application's own. */
+  readonly frame?: string;
+  readonly failedAt?: number;
+  readonly attempts?: number;
+  /** Who failed: a consumer, handler, endpoint or queue. */
+  readonly consumer?: string;
   readonly messageType?: string;
+  readonly correlationId?: string;
+  readonly traceId?: string;
 }
 
 /**
