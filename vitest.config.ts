@@ -1,12 +1,8 @@
-import { configDefaults, defineConfig } from 'vitest/config';
-
-/** Minutes of crashes and faults: `npm run test:long`, not part of `npm test`. */
-const LONG = ['test/integration/soak.test.ts', 'test/integration/faults.test.ts'];
+import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: process.env.LONG === '1' ? LONG : ['test/**/*.test.ts'],
-    exclude: process.env.LONG === '1' ? configDefaults.exclude : [...configDefaults.exclude, ...LONG],
+    include: ['test/**/*.test.ts'],
     globalSetup: ['test/harness/globalSetup.ts'],
     // Processes, not threads: tests start children, and a broken one must not take the others along.
     pool: 'forks',

@@ -4,7 +4,9 @@ import { takeStorage } from '../harness/storage.ts';
 import { TROUBLES } from '../harness/storeProxy.ts';
 import { type Harm, type Result, soak } from '../soak/soak.ts';
 
-const SEEDS = Array.from({ length: 10 }, (_, i) => 16 + i);
+/** `npm run test:long` makes enough of them to see every kind of failure. */
+const LONG = process.env.LONG === '1';
+const SEEDS = Array.from({ length: LONG ? 10 : 4 }, (_, i) => 16 + i);
 let results: Result[];
 let harm: Harm;
 let log = '';
@@ -33,7 +35,12 @@ test.each(SEEDS.map((seed, i) => [seed, i]))(
   },
 );
 
-test('every kind of failure of the store happened, and the broker struck', () => {
+test('the store failed, and the broker struck', () => {
+  const failures = TROUBLES.map((trouble) => harm.store[trouble]);
+  expect(failures.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(SEEDS.length);
+  expect(harm.broker).toBeGreaterThan(0);
+});
+
+test.runIf(LONG)('every kind of failure of the store happened', () => {
   expect(TROUBLES.filter((trouble) => harm.store[trouble] === 0)).toEqual([]);
-  expect(harm.broker).toBeGreaterThan(SEEDS.length);
 });
