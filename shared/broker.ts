@@ -64,6 +64,8 @@ export interface ResendChange {
   readonly bypass: boolean;
   /** A copy for a sandbox, marked `x-replay-sandbox`. */
   readonly sandbox?: boolean;
+  /** Another time to live than it had, ms, or none of its own. */
+  readonly timeToLive?: number | 'drop';
   /** A new message id; the old one is kept in `x-original-message-id`. */
   readonly newMessageId?: string;
 }

@@ -2,7 +2,7 @@
 import type { EncodedMessage, LockedLetter, ReplayTarget, Taken } from '../broker.ts';
 import { isOfficeError } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';
-import type { Chunk, ChunkLetter, Exception, Fate, SkipReason } from './plan.ts';
+import { type Chunk, type ChunkLetter, type Exception, type Fate, type SkipReason, timeToLiveOf } from './plan.ts';
 import { isInDuplicateWindow, refusal } from './preflight.ts';
 import { identityDigest } from './prepare.ts';
 import type { Work } from './work.ts';
@@ -67,6 +67,7 @@ function prepare(
   // A copy in a sandbox is no replay: the letter itself has still been sent back as often as before.
   const isCopy = choices.target === 'sandbox';
   const replayCount = locked.letter.replay.count + (isCopy ? 0 : 1);
+  const timeToLive = timeToLiveOf(choices);
   const renamed = choices.onDuplicate === 'new-id' && isInDuplicateWindow(facts, locked.letter, now);
   try {
     const message = office.broker.reset(locked.message, {
@@ -77,6 +78,7 @@ function prepare(
       bypass: choices.bypass,
       sandbox: isCopy,
       ...(choices.target === 'topic' && source.of.kind === 'subscription' && { replayFor: source.of.subscription }),
+      ...(timeToLive !== 'keep' && { timeToLive }),
       // The same for every attempt of this plan: where the target detects duplicates, sending again is harmless.
       ...(renamed && { newMessageId: `${id}:${planned.number}` }),
     });

@@ -1,5 +1,6 @@
 /** What a plan is: the values that preparing, running and showing it share. No input or output here. */
 import { z } from 'zod';
+import { parseDuration } from '../duration.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import type { Pace, Progress } from './ramp.ts';
 import type { PlanTally } from './tally.ts';
@@ -30,6 +31,19 @@ export const CLOSED_STATES: readonly PlanState[] = ['cancelled', 'finished', 'ex
 export const ACTIONS = ['replay', 'discard'] as const;
 export type Action = (typeof ACTIONS)[number];
 
+const MIN_TIME_TO_LIVE = 1000;
+const MAX_TIME_TO_LIVE = 49 * 86_400_000;
+
+function isTimeToLive(text: string): boolean {
+  const ms = parseDuration(text) ?? 0;
+  return text === 'keep' || text === 'drop' || (ms >= MIN_TIME_TO_LIVE && ms <= MAX_TIME_TO_LIVE);
+}
+
+/** A plan's choice of time to live, a duration in ms. */
+export function timeToLiveOf({ timeToLive }: Choices): 'keep' | 'drop' | number {
+  return timeToLive === 'drop' ? 'drop' : (parseDuration(timeToLive) ?? 'keep');
+}
+
 /** The choices an operator makes when planning; a run adds none that change what is sent. */
 export const choicesSchema = z.strictObject({
   /** Mark every message with `replay-bypass`, so that handlers skip outside effects that already happened. */
@@ -48,6 +62,14 @@ export const choicesSchema = z.strictObject({
   target: z.enum(['origin', 'sandbox', 'topic']).default('origin'),
   /** For target `topic`: its name, by which the operator accepts that every other subscription gets the letters too. */
   acceptFanOut: z.string().max(260).optional(),
+  /**
+   * How long the messages may wait in the target: as long as they could before (`keep`), as long as the target lets any
+   * message (`drop`), or an ISO 8601 duration from a second to 49 days (what the header can say).
+   */
+  timeToLive: z
+    .string()
+    .refine(isTimeToLive, 'must be keep, drop, or an ISO 8601 duration between PT1S and P49D')
+    .default('keep'),
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
@@ -64,9 +86,11 @@ export const FINDING_CODES = [
   'duplicate-window',
   'sessions-unknown',
   'sessions-held',
+  'no-session',
   'out-of-reach',
   'expiry-unknown',
   'expiry-drops',
+  'ttl-short',
   'maybe-sent',
   'over-limit',
   'fix-first',
@@ -92,6 +116,7 @@ export const factsSchema = z.object({
   duplicateDetection: z.union([z.literal(false), z.number()]).optional(),
   requiresSession: z.boolean().optional(),
   deadLettersOnExpiry: z.boolean().optional(),
+  defaultTimeToLive: z.number().optional(),
   partitioned: z.boolean(),
   maxMessageBytes: z.number(),
 });
@@ -116,6 +141,7 @@ export const SKIP_REASONS = [
   'gone',
   'not-same-message',
   'not-resendable',
+  'no-session',
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 

@@ -29,6 +29,7 @@ export function completeFacts(source: Source, read: TargetFacts): Facts {
     requiresSession: read.requiresSession ?? stated.requiresSession,
     partitioned: read.partitioned ?? stated.partitioned,
     deadLettersOnExpiry: read.deadLettersOnExpiry ?? stated.deadLettersOnExpiry,
+    ...(read.defaultTimeToLive !== undefined && { defaultTimeToLive: read.defaultTimeToLive }),
     maxMessageBytes: read.maxMessageBytes ?? stated.maxMessageBytes,
   };
 }
@@ -97,6 +98,7 @@ export function refusal(
   const isCopy = choices.target === 'sandbox';
   if (!isCopy && letter.replay.count >= source.replay.maxReplays) return 'over-limit';
   if (letter.body.kind === 'none') return 'no-body';
+  if (facts.requiresSession === true && letter.sessionId === undefined) return 'no-session';
   if (letter.body.bytes + ADDED_BYTES > facts.maxMessageBytes) return 'too-large';
   if (!isCopy && choices.onDuplicate === 'skip' && isInDuplicateWindow(facts, letter, now)) return 'duplicate-window';
   return undefined;
@@ -128,6 +130,7 @@ const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
   'over-limit':
     'these were sent back as often as replay.maxReplays allows and failed again: fix the cause, or discard them',
   'no-body': 'these have no body and are never sent',
+  'no-session': 'the target needs sessions and these have no session id: it would refuse them',
   'too-large': 'these are larger than entity.maxMessageBytes and would be refused',
   'duplicate-window':
     'the target would recognise these message ids and silently drop them: wait until the window has passed, or plan with onDuplicate "new-id"',
@@ -140,9 +143,35 @@ export function countSkip(findings: readonly Finding[], reason: SkipReason): Fin
   return countFinding(findings, reason as FindingCode, message);
 }
 
-/** Notes a letter whose time to live starts anew: on a target that drops what expires, it could vanish unseen. */
-export function countExpiry(findings: readonly Finding[], facts: Facts, letter: Letter): Finding[] {
-  if (letter.timeToLive === undefined || facts.deadLettersOnExpiry !== false) return [...findings];
+/** Less than this is no time to be consumed in, ms. */
+const SHORT = 60_000;
+
+/** Whether the letter died because its time to live had passed (the broker's own reason, by its documentation). */
+function diedOfAge({ reason }: Letter): boolean {
+  return reason?.trim().toLowerCase() === 'ttlexpiredexception';
+}
+
+/**
+ * Notes a letter whose time to live starts anew: one that is as short as the time it died of kills it again, and on a
+ * target that drops what expires it vanishes unseen.
+ */
+export function countExpiry(
+  findings: readonly Finding[],
+  facts: Facts,
+  letter: Letter,
+  choice: 'keep' | 'drop' | number,
+): Finding[] {
+  const own = choice === 'keep' ? letter.timeToLive : choice === 'drop' ? undefined : choice;
+  const drops = facts.deadLettersOnExpiry === false;
+  if (
+    Math.min(own ?? Infinity, facts.defaultTimeToLive ?? Infinity) < SHORT ||
+    (choice === 'keep' && diedOfAge(letter))
+  ) {
+    const end = drops ? 'and the target drops what expires' : 'and die again';
+    const message = `these may expire before anybody consumes them, ${end}: make sure a consumer is running, and plan with a longer timeToLive, or "drop"`;
+    return countFinding(findings, 'ttl-short', message, drops ? 'block' : 'warn');
+  }
+  if (own === undefined || !drops) return [...findings];
   const message = 'these have a time to live and the target drops what expires: make sure a consumer is running';
   return countFinding(findings, 'expiry-drops', message);
 }

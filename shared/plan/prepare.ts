@@ -18,6 +18,7 @@ import {
   NO_COUNTS,
   needsSingles,
   type PlanHead,
+  timeToLiveOf,
 } from './plan.ts';
 import {
   completeFacts,
@@ -185,6 +186,7 @@ async function layOut(
   deadline: number,
 ): Promise<PlanHead> {
   let batch = newBatch();
+  const timeToLive = timeToLiveOf(journal.head.choices);
   const from = journal.head.cursor;
   const options = {
     ...(from !== undefined && { from }),
@@ -199,7 +201,7 @@ async function layOut(
     const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= REACH;
     if (!matches(record, selection)) continue;
     const { letter } = record;
-    const { action, facts } = journal.head;
+    const { action, choices, facts } = journal.head;
     const maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
     if (isFull(batch, facts, letter.bytes, maybeDuplicate)) {
       await flush(journal, batch, letter.sequenceNumber);
@@ -212,8 +214,8 @@ async function layOut(
       batch.bytes += letter.bytes + OVERHEAD;
       const now = office.clock();
       batch.tallies.push((tally) => countLetter(tally, record, now));
-      if (action === 'replay') {
-        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter), record));
+      if (action === 'replay' && choices.target !== 'sandbox') {
+        batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter, timeToLive), record));
       }
     } else {
       batch.exceptions.push({

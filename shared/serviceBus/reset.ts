@@ -49,7 +49,7 @@ const REPLACED: ReadonlySet<string> = new Set([
 /**
  * The message to send in place of `message`. Everything but the following is taken over byte for byte:
  * the two dead-letter properties go; delivery count and first acquirer go back to their defaults; creation and
- * expiry time are renewed or dropped so that the time to live stays; the broker's annotations go by name; the replay
+ * expiry time are renewed or dropped so that the time to live stays, or the one that the plan chose is set; the broker's annotations go by name; the replay
  * properties come. Throws `DLO_NOT_RESENDABLE` when `message` cannot be taken apart or has no body.
  */
 export function reset(message: Buffer, change: ResendChange): Buffer {
@@ -72,7 +72,8 @@ function rebuild(envelope: Envelope, change: ResendChange): Buffer {
   // Durable, priority and ttl stay; first-acquirer and delivery-count behind them fall back to false and 0.
   const header = oldHeader.slice(0, HEADER_TTL + 1);
   const properties = [...oldProperties];
-  renewTimes(header, properties, change.replayedAt);
+  if (change.timeToLive === undefined) renewTimes(header, properties, change.replayedAt);
+  else setTimeToLive(header, properties, change.timeToLive);
   if (change.newMessageId !== undefined) setItem(properties, MESSAGE_ID, encode.string(change.newMessageId));
   return Buffer.concat([
     listSection(envelope, SECTION.header, envelope.header, oldHeader, header),
@@ -118,6 +119,13 @@ function renewTimes(header: Buffer[], properties: Buffer[], replayedAt: number):
   if (properties[CREATION] !== undefined) properties[CREATION] = NULL;
   const inHeader = header[HEADER_TTL] !== undefined && readValue(header[HEADER_TTL]).type !== 'null';
   if (ttl !== undefined && !inHeader) setItem(header, HEADER_TTL, encode.uint(Number(ttl)));
+}
+
+/** What the plan says instead of what the message said. An absolute expiry would count more than the header, so it goes. */
+function setTimeToLive(header: Buffer[], properties: Buffer[], timeToLive: number | 'drop'): void {
+  for (const time of [ABSOLUTE_EXPIRY, CREATION]) if (properties[time] !== undefined) properties[time] = NULL;
+  if (timeToLive !== 'drop') setItem(header, HEADER_TTL, encode.uint(timeToLive));
+  else if (header[HEADER_TTL] !== undefined) header[HEADER_TTL] = NULL;
 }
 
 function annotations(envelope: Envelope, code: number, was: Section | undefined): Buffer {

@@ -87,7 +87,7 @@ export function aPlan(changes: Partial<PlanHead> = {}): PlanHead {
     sourceName: 'orders',
     action: 'replay',
     target: 'orders',
-    choices: { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin' },
+    choices: { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin', timeToLive: 'keep' },
     facts: { from: 'none', duplicateDetection: false, partitioned: false, maxMessageBytes: 262_144 },
     seen: false,
     selection: '{}',

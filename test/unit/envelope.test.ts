@@ -205,6 +205,32 @@ describe('reading a letter', () => {
     expect(new Set(bodies.map(({ hash }) => hash)).size).toBe(bodies.length);
   });
 
+  it.each([
+    ['a header that has one', letter.header],
+    ['a header without it', [types.False()]],
+    ['no header', undefined],
+  ])('gives the message another time to live where the plan says so: %s', (_what, header) => {
+    const { header: _own, ...rest } = letter;
+    const mortal = messageOf({ ...rest, ...(header && { header }) });
+    expect(readLetter(reset(mortal, { ...change, timeToLive: 3_600_000 })).timeToLive).toBe(3_600_000);
+    expect(readLetter(reset(mortal, { ...change, timeToLive: 'drop' })).timeToLive).toBeUndefined();
+  });
+
+  it('drops a time to live beyond the header too', () => {
+    const properties = [
+      ...Array.from({ length: 8 }, () => types.Null()),
+      types.Timestamp(100 * DAY),
+      types.Timestamp(0),
+    ];
+    const message = messageOf({
+      header: [types.Null(), types.Null(), types.Uint(2 ** 32 - 1)],
+      properties,
+      body: [data('x')],
+    });
+    expect(readLetter(reset(message, { ...change, timeToLive: 'drop' })).timeToLive).toBeUndefined();
+    expect(readLetter(reset(message, { ...change, timeToLive: 1000 })).timeToLive).toBe(1000);
+  });
+
   it('has the same fingerprint however the broker frames the same bytes', () => {
     const short = readLetter(messageOf({ body: [section(CODE.data, types.Vbin8(Buffer.from('x')))] }));
     const wide = readLetter(messageOf({ body: [section(CODE.data, types.Vbin32(Buffer.from('x')))] }));

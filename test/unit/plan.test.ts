@@ -68,6 +68,7 @@ describe('choices', () => {
       includeFixFirst: false,
       onDuplicate: 'skip',
       target: 'origin',
+      timeToLive: 'keep',
     });
   });
 

@@ -17,8 +17,15 @@ import { aLetter, aPlan, aRecord, aSource, NOW, SUBSCRIPTION } from '../harness/
 
 type Json = Record<string, unknown>;
 
-const CHOICES: Choices = { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin' };
+const CHOICES: Choices = {
+  bypass: false,
+  includeFixFirst: false,
+  onDuplicate: 'skip',
+  target: 'origin',
+  timeToLive: 'keep',
+};
 const MISSING: TargetFacts = { from: 'administration', status: 'missing' };
+const SESSIONS = { duplicateDetection: false, requiresSession: true, deadLettersOnExpiry: true };
 const DISABLED: TargetFacts = { from: 'resource-manager', status: 'disabled' };
 const KNOWN = { duplicateDetection: false, requiresSession: false, deadLettersOnExpiry: true };
 /** What is known of the target when nothing could be read: the catalog's word. */
@@ -166,6 +173,14 @@ describe('a letter is refused or let through', () => {
     ['no body', {}, { body: { kind: 'none', bytes: 0, hash: '' } }, 'no-body'],
     ['an empty body', {}, { body: { kind: 'data', bytes: 0, hash: 'h' } }, undefined],
     ['a value body', {}, { body: { kind: 'value', bytes: 9, hash: 'h' } }, undefined],
+    ['no session id where none is needed', {}, { sessionId: undefined }, undefined],
+    [
+      'no session id where one is needed',
+      { entity: SESSIONS, mode: 'observe' },
+      { sessionId: undefined },
+      'no-session',
+    ],
+    ['a session id where one is needed', { entity: SESSIONS, mode: 'observe' }, { sessionId: 's' }, undefined],
     ['as large as fits', { entity: { ...KNOWN, maxMessageBytes: 2000 } }, body(1600), undefined],
     ['a byte too large', { entity: { ...KNOWN, maxMessageBytes: 2000 } }, body(1601), 'too-large'],
     ['in the duplicate window', { entity: { ...KNOWN, duplicateDetection: 'P1D' } }, {}, 'duplicate-window'],
@@ -225,10 +240,36 @@ describe('findings that count letters', () => {
   test('a time to live is told only where the target drops what expires', () => {
     const drops = facts(aSource({ entity: { ...KNOWN, deadLettersOnExpiry: false } }));
     const mortal = aLetter({ timeToLive: 60_000 });
-    expect(countExpiry([], drops, mortal)).toMatchObject([{ code: 'expiry-drops', level: 'warn', letters: 1 }]);
-    expect(countExpiry(countExpiry([], drops, mortal), drops, mortal)).toMatchObject([{ letters: 2 }]);
-    expect(countExpiry([], drops, aLetter())).toEqual([]);
-    expect(countExpiry([], facts(aSource({ entity: KNOWN })), mortal)).toEqual([]);
+    const noted = countExpiry([], drops, mortal, 'keep');
+    expect(noted).toMatchObject([{ code: 'expiry-drops', level: 'warn', letters: 1 }]);
+    expect(countExpiry(noted, drops, mortal, 'keep')).toMatchObject([{ letters: 2 }]);
+    expect(countExpiry([], drops, aLetter(), 'keep')).toEqual([]);
+    expect(countExpiry([], drops, mortal, 'drop')).toEqual([]);
+    expect(countExpiry([], drops, aLetter(), 3_600_000)).toMatchObject([{ code: 'expiry-drops' }]);
+    expect(countExpiry([], facts(aSource({ entity: KNOWN })), mortal, 'keep')).toEqual([]);
+  });
+
+  it.each<[string, Partial<Letter>, 'keep' | 'drop' | number, Json, string[]]>([
+    ['a short time kept', { timeToLive: 59_999 }, 'keep', {}, ['warn ttl-short']],
+    ['a time just long enough', { timeToLive: 60_000 }, 'keep', {}, []],
+    ['a short time replaced', { timeToLive: 1000 }, 3_600_000, {}, []],
+    ['a short time dropped', { timeToLive: 1000 }, 'drop', {}, []],
+    ['a short time chosen', { timeToLive: 3_600_000 }, 1000, {}, ['warn ttl-short']],
+    ['the time it died of', { timeToLive: 3_600_000, reason: 'TTLExpiredException' }, 'keep', {}, ['warn ttl-short']],
+    ['a longer time than it died of', { reason: 'TTLExpiredException' }, 86_400_000, {}, []],
+    ['another death', { timeToLive: 3_600_000, reason: 'MaxDeliveryCountExceeded' }, 'keep', {}, []],
+    ['a target that lets nothing live long', {}, 'drop', { defaultTimeToLive: 5000 }, ['warn ttl-short']],
+    [
+      'a target that drops what expires',
+      { timeToLive: 1000 },
+      'keep',
+      { deadLettersOnExpiry: false },
+      ['block ttl-short'],
+    ],
+  ])('%s', (_what, letter, choice, read, expected) => {
+    const known = facts(aSource({ entity: KNOWN }), { from: 'administration', ...read });
+    const found = countExpiry([], known, aLetter({ timeToLive: undefined, ...letter }), choice);
+    expect(found.map(({ code, level }) => `${level} ${code}`)).toEqual(expected);
   });
 
   test('the findings given are not changed', () => {
