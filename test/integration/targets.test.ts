@@ -137,6 +137,27 @@ test('letters of an observe source are received from the front, sent back, and a
   expect(office.broker.messages('watched')).toHaveLength(10);
 });
 
+test('a letter of an observe source behind 2,000 others is out of reach, and comes into reach when those have gone', async () => {
+  for (let i = 0; i < 2002; i += 182) {
+    await office.send(
+      'deep',
+      Array.from({ length: 182 }, (_, k) => ({ messageId: `m-${i + k}`, body: 'x' })),
+    );
+  }
+  await office.deadLetterAll('deep');
+  await office.collect('deep');
+  const only = (...sequenceNumber: string[]) => office.plan({ selection: { sequenceNumber } }, 'deep');
+  const behind = await only('2000', '2001', '2002');
+  expect(behind.findings).toMatchObject([{ code: 'out-of-reach', level: 'block', letters: 2 }]);
+  expect(behind.findings[0]?.message).toContain('defer');
+  const refused = await office.call('replay', 'POST', `plans/${behind.id}/run`, { confirm: 1 });
+  expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_BLOCKED' } });
+  const reached = await only('1', '2', '2000');
+  expect(reached).toMatchObject({ findings: [], counts: { pending: 3 } });
+  expect((await office.run(reached)).counts).toMatchObject({ done: 3 });
+  expect(await only('2001', '2002')).toMatchObject({ findings: [], counts: { pending: 2 } });
+});
+
 test('a letter of an observe source that somebody else has locked is waited for', async () => {
   const held = office.client.createReceiver('watched', {
     subQueueType: 'deadLetter',
