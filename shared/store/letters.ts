@@ -1,12 +1,38 @@
 /** Table `letters`: what the office knows of each letter. PartitionKey source key, RowKey padded sequence number. */
 import { z } from 'zod';
-import { CATEGORIES, type Classification } from '../classify/evidence.ts';
-import { isSameMessage, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
+import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
+import type { Fingerprint } from '../classify/fingerprint.ts';
+import type { Sighting } from '../groups/group.ts';
+import {
+  isSameMessage,
+  type Letter,
+  type PlanId,
+  parseSequenceNumber,
+  type SequenceNumber,
+  type SourceKey,
+} from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
-import { fromRow, type LetterFate, type LetterRecord, readable, toRow } from './letterRow.ts';
+import {
+  fingerprintCell,
+  fromRow,
+  type LetterFate,
+  type LetterRecord,
+  readable,
+  sequenceNumber,
+  toRow,
+} from './letterRow.ts';
 import { numberKey, time } from './rows.ts';
-import { type Cell, MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, Table } from './table.ts';
+import {
+  type Cell,
+  MAX_STEPS,
+  odata,
+  type RowWrite,
+  type Step,
+  StoreConflict,
+  type StoredRow,
+  Table,
+} from './table.ts';
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
@@ -173,17 +199,59 @@ export class LetterStore {
   /** Counts and ages of a source's open letters, for a snapshot. */
   async tally(source: SourceKey): Promise<Tally> {
     const byCategory: Record<string, number> = {};
+    const byFingerprint = new Map<Fingerprint, number>();
     let open = 0;
     let oldest: number | undefined;
-    const select = ['PartitionKey', 'RowKey', 'category', 'firstSeen'];
+    const select = ['PartitionKey', 'RowKey', 'category', 'firstSeen', 'fingerprint'];
     for await (const row of this.#table.query(openFilter(source, {}), { select })) {
       open++;
       const parsed = tallyRow.safeParse(row);
       if (!parsed.success) continue;
-      byCategory[parsed.data.category] = (byCategory[parsed.data.category] ?? 0) + 1;
-      if (oldest === undefined || parsed.data.firstSeen < oldest) oldest = parsed.data.firstSeen;
+      const { category, firstSeen, fingerprint } = parsed.data;
+      byCategory[category] = (byCategory[category] ?? 0) + 1;
+      byFingerprint.set(fingerprint ?? UNGROUPED, (byFingerprint.get(fingerprint ?? UNGROUPED) ?? 0) + 1);
+      if (oldest === undefined || firstSeen < oldest) oldest = firstSeen;
     }
-    return { open, byCategory, oldest };
+    return { open, byCategory, byFingerprint, oldest };
+  }
+
+  /**
+   * The letters of a source as groups see them, open ones only if wished. Reads few columns; a row of before there were groups is
+   * read whole, and noted for the next time.
+   */
+  async *sightings(source: SourceKey, options: { openOnly?: boolean } = {}): AsyncGenerator<Sighting> {
+    const filter = options.openOnly ? openFilter(source, {}) : odata`PartitionKey eq ${source}`;
+    const select = ['PartitionKey', 'RowKey', ...Object.keys(sightingRow.shape)];
+    for await (const row of this.#table.query(filter, { select })) {
+      const parsed = sightingRow.safeParse(row);
+      if (!parsed.success) continue;
+      const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
+      const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
+      if (group === undefined) continue;
+      yield { ...plain, ...group, messageType, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
+    }
+  }
+
+  async #groupAnew({ partitionKey, rowKey }: StoredRow): Promise<Pick<Sighting, 'fingerprint' | 'cause'> | undefined> {
+    const row = await this.#table.get(partitionKey, rowKey);
+    const record = row && readable(row);
+    if (row === undefined || record === undefined) return undefined;
+    const { fingerprint, cause } = record;
+    try {
+      await this.#table.merge({ partitionKey, rowKey, fingerprint, cause }, row.etag);
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error; // somebody wrote it meanwhile: the next time
+    }
+    return { fingerprint, cause };
+  }
+
+  /** Numbers of the open letters of one group. */
+  async *numbersOf(source: SourceKey, fingerprint: Fingerprint): AsyncGenerator<SequenceNumber> {
+    const filter = `${openFilter(source, {})} and ${odata`fingerprint eq ${fingerprint}`}`;
+    for await (const row of this.#table.query(filter, { select: ['PartitionKey', 'RowKey', 'sequenceNumber'] })) {
+      const number = typeof row.sequenceNumber === 'string' ? parseSequenceNumber(row.sequenceNumber) : undefined;
+      if (number !== undefined) yield number;
+    }
   }
 }
 
@@ -191,8 +259,13 @@ export class LetterStore {
 export interface Tally {
   readonly open: number;
   readonly byCategory: Readonly<Record<string, number>>;
+  /** Those whose row names no group yet are counted as {@link UNGROUPED}. */
+  readonly byFingerprint: ReadonlyMap<Fingerprint, number>;
   readonly oldest: number | undefined;
 }
+
+/** Stands for rows of before there were groups. */
+export const UNGROUPED = '' as Fingerprint;
 
 function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUntil?: number }): string {
   const parts = [odata`PartitionKey eq ${source} and fate eq 'open'`];
@@ -201,4 +274,15 @@ function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUnt
   return parts.join(' and ');
 }
 
-const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
+const tallyRow = z.object({
+  category: z.enum(CATEGORIES),
+  firstSeen: time,
+  fingerprint: fingerprintCell.optional(),
+});
+const sightingRow = tallyRow.extend({
+  sequenceNumber,
+  cause: z.string().optional(),
+  advice: z.enum(ADVICES),
+  messageType: z.string().optional(),
+  fate: z.string(),
+});
