@@ -57,6 +57,7 @@ export function letterLine(record: LetterRecord) {
     advice: classification.advice,
     messageType: classification.evidence.messageType ?? null,
     exceptionType: classification.evidence.exceptionType ?? null,
+    fingerprint: record.fingerprint,
     firstSeen: iso(record.firstSeen),
     enqueuedAt: iso(letter.enqueuedAt),
     bytes: letter.bytes,
@@ -71,6 +72,7 @@ export function letterView(source: Source, record: LetterRecord) {
   return {
     ...letterLine(record),
     description: classification.evidence.description ?? null,
+    cause: record.cause,
     rule: classification.rule,
     dialects: classification.dialects,
     ...(classification.error !== undefined && { classifyError: classification.error }),
@@ -176,6 +178,7 @@ export function auditView(entry: AuditEntry) {
     operation: entry.operation,
     source: entry.sourceName || null,
     planId: entry.planId ?? null,
+    group: entry.group ?? null,
     letterCount: entry.letterCount,
     letters: entry.letters,
     outcome: entry.outcome,

@@ -1,6 +1,8 @@
 /** What a plan is: the values that preparing, running and showing it share. No input or output here. */
 import { z } from 'zod';
+import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+import { fingerprintSchema } from '../selection.ts';
 import type { Pace, Progress } from './ramp.ts';
 import type { PlanTally } from './tally.ts';
 
@@ -48,6 +50,8 @@ export const choicesSchema = z.strictObject({
   target: z.enum(['origin', 'sandbox', 'topic']).default('origin'),
   /** For target `topic`: its name, by which the operator accepts that every other subscription gets the letters too. */
   acceptFanOut: z.string().max(260).optional(),
+  /** Groups on hold whose letters are taken all the same, by name. Not kept where there are none: older readers know no such choice. */
+  includeOnHold: z.array(fingerprintSchema).min(1).max(50).optional(),
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
@@ -70,6 +74,7 @@ export const FINDING_CODES = [
   'maybe-sent',
   'over-limit',
   'fix-first',
+  'on-hold',
   'too-large',
   'no-body',
 ] as const;
@@ -83,6 +88,8 @@ export interface Finding {
   readonly letters: number;
   /** What it is and what to do. */
   readonly message: string;
+  /** Fingerprints of the groups concerned, for `on-hold`; the first few. */
+  readonly groups?: readonly Fingerprint[] | undefined;
 }
 
 /** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */
@@ -109,6 +116,7 @@ export function needsSingles(facts: Facts): boolean {
 export const SKIP_REASONS = [
   'over-limit',
   'fix-first',
+  'on-hold',
   'duplicate-window',
   'too-large',
   'no-body',

@@ -1,7 +1,7 @@
 /** A letter's record and the row it is stored in. */
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
-import { type Cause, causeOf, type Fingerprint, parseFingerprint } from '../classify/fingerprint.ts';
+import { type Cause, causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import {
   type Letter,
   type LetterProperty,
@@ -10,7 +10,7 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
-import { Cutter, checked, dateCell, json, numberKey, time } from './rows.ts';
+import { Cutter, checked, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
 
 /** How a letter left. `gone`: it was not there any more, and not by the office's doing. */
@@ -51,8 +51,6 @@ export const sequenceNumber = z.string().transform((text, context) => {
   return z.NEVER;
 });
 const planId = z.string().transform((text) => parsePlanId(text));
-/** The group of a letter; absent in rows of before there were groups. */
-export const fingerprintCell = z.string().transform((text) => parseFingerprint(text));
 
 const rowSchema = z.object({
   partitionKey: z.string().transform((key) => key as SourceKey),

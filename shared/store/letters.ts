@@ -13,16 +13,8 @@ import {
 } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
-import {
-  fingerprintCell,
-  fromRow,
-  type LetterFate,
-  type LetterRecord,
-  readable,
-  sequenceNumber,
-  toRow,
-} from './letterRow.ts';
-import { numberKey, time } from './rows.ts';
+import { fromRow, type LetterFate, type LetterRecord, readable, sequenceNumber, toRow } from './letterRow.ts';
+import { fingerprintCell, numberKey, time } from './rows.ts';
 import {
   type Cell,
   MAX_STEPS,
