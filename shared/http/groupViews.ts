@@ -1,6 +1,7 @@
 /** How groups and their triage are shown. */
+import type { CauseSummary } from '../desk/causes.ts';
 import { type Example, examplesOf, type Overview, traitsOf } from '../desk/groups.ts';
-import type { Counted, Group } from '../groups/group.ts';
+import { type Counted, type Group, mainOf } from '../groups/group.ts';
 import type { Triage } from '../groups/triage.ts';
 import { OVERFLOW } from '../store/groups.ts';
 import { iso } from './views.ts';
@@ -36,6 +37,23 @@ export function groupView(found: Overview) {
     trend: trendView(group),
     examples: examplesOf(found, MAX_EXAMPLES).map(exampleView),
     triage: triageView(found),
+  };
+}
+
+/** A cause with its open letters, as a line of the summary. */
+export function causeLine({ group, count, firstSeen, lastSeen, sources, state, regressedSince }: CauseSummary) {
+  return {
+    key: group.fingerprint,
+    count,
+    firstSeen: iso(firstSeen),
+    lastSeen: iso(lastSeen),
+    cause: group.cause,
+    category: mainOf(group.categories) ?? null,
+    advice: mainOf(group.advices) ?? null,
+    advices: counts(group.advices, 'advice'),
+    sources: sources.map(({ name }) => name),
+    state,
+    regressedSince: iso(regressedSince),
   };
 }
 

@@ -211,15 +211,24 @@ export class LetterStore {
    * The letters of a source as groups see them, open ones only if wished. Reads few columns; a row of before there were groups is
    * read whole, and noted for the next time.
    */
-  async *sightings(source: SourceKey, options: { openOnly?: boolean } = {}): AsyncGenerator<Sighting> {
+  async *sightings(
+    source: SourceKey,
+    options: { openOnly?: boolean; onUnreadable?: () => void } = {},
+  ): AsyncGenerator<Sighting> {
     const filter = options.openOnly ? openFilter(source, {}) : odata`PartitionKey eq ${source}`;
     const select = ['PartitionKey', 'RowKey', ...Object.keys(sightingRow.shape)];
     for await (const row of this.#table.query(filter, { select })) {
       const parsed = sightingRow.safeParse(row);
-      if (!parsed.success) continue;
+      if (!parsed.success) {
+        options.onUnreadable?.();
+        continue;
+      }
       const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
       const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
-      if (group === undefined) continue;
+      if (group === undefined) {
+        options.onUnreadable?.();
+        continue;
+      }
       yield { ...plain, ...group, messageType, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
     }
   }

@@ -324,7 +324,7 @@ describe('whatever a sender writes', () => {
           expect(causeOf(evidence)).toEqual(found);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 200 },
     );
   });
 });
