@@ -120,7 +120,7 @@ function nameOf({ catalog }: Office, key: SourceKey, noted: string): Where {
 export function doubtAbout(
   earlier: LetterRecord,
   later: LetterRecord,
-  plan: Pick<PlanHead, 'id'> | undefined,
+  plan: Pick<PlanHead, 'choices'> | undefined,
 ): string | undefined {
   const { planId } = later.letter.replay;
   // The message that goes back is the message that came; only its id may be new, where the target detects duplicates.
@@ -128,7 +128,9 @@ export function doubtAbout(
   const sameId = later.letter.messageId === earlier.letter.messageId || later.letter.messageId === renamed;
   if (!sameId) return 'that was another message';
   if (later.letter.body.hash !== earlier.letter.body.hash) return 'that had another body';
-  if (planId === undefined) return undefined;
+  // A copy in a sandbox leaves its original for others; so does a send whose outcome nobody knows.
+  const mayBeElsewhere = plan?.choices.target === 'sandbox' || earlier.maybeSentBy === planId;
+  if (planId === undefined || mayBeElsewhere) return undefined;
   const sentBy = earlier.closed?.fate === 'replayed' ? earlier.closed.planId : undefined;
   if (sentBy !== undefined && sentBy !== planId) return `that was sent back by plan ${sentBy}`;
   if (plan === undefined && sentBy === undefined) return `there is no plan ${planId}`;

@@ -112,7 +112,9 @@ export async function recount(office: Office, source: Where): Promise<number> {
     for await (const sighting of letters.sightings(source.key)) addTo(counted, groupOf(sighting));
     const kept = withinLimit([...counted.values()]).map((group) => {
       const stored = read.groups.get(group.fingerprint);
-      return stored === undefined ? group : recounted(group, stored.group, settledUntil);
+      // Which causes are among the others changes with every recount, so what was counted of them is worth nothing.
+      const isNew = stored === undefined || group.fingerprint === OVERFLOW;
+      return isNew ? group : recounted(group, stored.group, settledUntil);
     });
     const names = new Set<string>(kept.map(({ fingerprint }) => fingerprint));
     const said = await triage.all();
