@@ -24,9 +24,9 @@ export const listGroups = route({
     continuation,
   }),
   handle: async (office, { query }) => {
-    const { source, category, state, top, continuation } = query;
-    const sources = source === undefined ? office.catalog.sources : [sourceNamed(office, source)];
-    const page = await list(office, sources, { category, state }, top, continuation);
+    const { category, state, top, continuation } = query;
+    const source = query.source === undefined ? undefined : sourceNamed(office, query.source);
+    const page = await list(office, source, { category, state }, top, continuation);
     return {
       status: 200,
       body: {

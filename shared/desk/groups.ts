@@ -47,17 +47,17 @@ export interface GroupPage {
 const SOURCES_AT_ONCE = 8;
 
 /**
- * Causes of `sources`, those with most open letters first. A cause that somebody has said something of is listed even when none of
- * its letters is on record any more. Throws `DLO_BAD_REQUEST` for a continuation that is none.
+ * Causes of one source, or (`undefined`) of all, those with most open letters first. In the list of all is also what somebody has
+ * said something of, though no letter of it is on record any more. Throws `DLO_BAD_REQUEST` for a continuation that is none.
  */
 export async function listGroups(
   office: Office,
-  sources: readonly Source[],
+  source: Source | undefined,
   filter: GroupFilter,
   top: number,
   continuation: string | undefined,
 ): Promise<GroupPage> {
-  const { overviews, open, unreadable } = await overviewsOf(office, sources);
+  const { overviews, open, unreadable } = await overviewsOf(office, source);
   const after = continuation === undefined ? undefined : placeOf(continuation);
   const fitting = overviews.filter(
     ({ group, state }) =>
@@ -73,13 +73,14 @@ export async function listGroups(
 
 /** One cause over all sources of the catalog, with letters of it. Throws `DLO_GROUP_UNKNOWN`. */
 export async function getGroup(office: Office, fingerprint: Fingerprint): Promise<Overview> {
-  const { overviews } = await overviewsOf(office, office.catalog.sources);
+  const { overviews } = await overviewsOf(office, undefined);
   const found = overviews.find(({ group }) => group.fingerprint === fingerprint);
   if (found !== undefined) return found;
   throw new OfficeError('DLO_GROUP_UNKNOWN', `no letter and no triage of the group ${fingerprint} is on record`);
 }
 
-async function overviewsOf(office: Office, sources: readonly Source[]) {
+async function overviewsOf(office: Office, only: Source | undefined) {
+  const sources = only === undefined ? office.catalog.sources : [only];
   const triages = await office.store.triage.all();
   const read = await inParallel(sources, (source) => office.store.groups.list(source.key), SOURCES_AT_ONCE);
   const bySource = new Map<Fingerprint, { source: Source; group: Group }[]>();
@@ -94,7 +95,7 @@ async function overviewsOf(office: Office, sources: readonly Source[]) {
   }
   const overviews = [...bySource].map(([fingerprint, parts]) => overview(parts, triages.get(fingerprint), open));
   for (const triage of triages.values()) {
-    if (!bySource.has(triage.fingerprint)) overviews.push(overview([], triage, open));
+    if (only === undefined && !bySource.has(triage.fingerprint)) overviews.push(overview([], triage, open));
   }
   return { overviews: overviews.sort((a, b) => inOrder(a.group, b.group)), open, unreadable };
 }

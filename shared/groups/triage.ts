@@ -44,6 +44,7 @@ export const triageSchema = z
     bug: z
       .url({ protocol: /^https?$/, error: 'must be a http or https URL' })
       .max(1000)
+      .regex(/^[^\s<>"]*$/, 'must be a URL without blanks, quotes and angle brackets')
       .nullable()
       .optional(),
   })

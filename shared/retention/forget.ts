@@ -34,6 +34,7 @@ export async function sourcesToClean(office: Office): Promise<Source[]> {
 export async function forgetAll(office: Office, sources: readonly Source[]): Promise<void> {
   const now = office.clock();
   const known = new Set<SourceKey>(office.catalog.sources.map(({ key }) => key));
+  await forgetTriage(office, sources, now - office.catalog.keepAuditFor); // first: it keeps groups
   for (const source of sources) {
     try {
       await office.store.letters.forgetClosed(source.key, now - source.keepRecordsFor, MAX_ROWS);
@@ -47,7 +48,6 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
       office.log(`forget ${source.name}: failed: ${errorText(error)}`);
     }
   }
-  await forgetTriage(office, sources, now - office.catalog.keepAuditFor);
   await office.store.audit.forget(now - office.catalog.keepAuditFor, AUDIT_MONTHS);
 }
 

@@ -116,6 +116,7 @@ describe('at the door', () => {
     { bug: 'javascript:alert(1)' },
     { bug: 'ftp://example.org/1' },
     { bug: 'SHOP-1' },
+    { bug: 'https://example.org/ <script>' },
     { bug: `https://example.org/${'x'.repeat(1000)}` },
     { state: 'open', force: true },
     [],
