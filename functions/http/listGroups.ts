@@ -31,7 +31,7 @@ export const listGroups = route({
       status: 200,
       body: {
         open: page.open,
-        asOf: iso(office.clock()),
+        asOf: iso(page.asOf),
         groups: page.groups.map(groupView),
         unreadable: page.unreadable,
         continuation: page.continuation ?? null,

@@ -33,8 +33,10 @@ export async function countLetters(
       addTo(groups, groupOf({ ...seen, fingerprint, cause: words }));
     }
     if (groups.size === 0) return;
-    await office.store.groups.add(source.key, groups.values());
-    await inParallel([...groups.keys()], (fingerprint) => noteReturn(office, fingerprint, now));
+    await Promise.all([
+      office.store.groups.add(source.key, groups.values()),
+      inParallel([...groups.keys()], (fingerprint) => noteReturn(office, fingerprint, now)),
+    ]);
   } catch (error) {
     office.log(`groups ${source.name}: not counted, the next recount repairs it: ${errorText(error)}`);
   }

@@ -1,7 +1,7 @@
 /** Table `letters`: what the office knows of each letter. PartitionKey source key, RowKey padded sequence number. */
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
-import type { Fingerprint } from '../classify/fingerprint.ts';
+import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import type { Sighting } from '../groups/group.ts';
 import {
   isSameMessage,
@@ -194,14 +194,16 @@ export class LetterStore {
     const byFingerprint = new Map<Fingerprint, number>();
     let open = 0;
     let oldest: number | undefined;
-    const select = ['PartitionKey', 'RowKey', 'category', 'firstSeen', 'fingerprint'];
+    const select = ['PartitionKey', 'RowKey', ...Object.keys(groupedRow.shape)];
     for await (const row of this.#table.query(openFilter(source, {}), { select })) {
       open++;
       const parsed = tallyRow.safeParse(row);
       if (!parsed.success) continue;
-      const { category, firstSeen, fingerprint } = parsed.data;
+      const { category, firstSeen } = parsed.data;
       byCategory[category] = (byCategory[category] ?? 0) + 1;
-      byFingerprint.set(fingerprint ?? UNGROUPED, (byFingerprint.get(fingerprint ?? UNGROUPED) ?? 0) + 1);
+      const grouped = groupedRow.safeParse(row);
+      const group = grouped.success ? (grouped.data.fingerprint ?? UNGROUPED) : undefined;
+      if (group !== undefined) byFingerprint.set(group, (byFingerprint.get(group) ?? 0) + 1);
       if (oldest === undefined || firstSeen < oldest) oldest = firstSeen;
     }
     return { open, byCategory, byFingerprint, oldest };
@@ -225,21 +227,19 @@ export class LetterStore {
       }
       const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
       const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
-      if (group === undefined) {
-        options.onUnreadable?.();
-        continue;
-      }
       yield { ...plain, ...group, messageType, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
     }
   }
 
-  async #groupAnew({ partitionKey, rowKey }: StoredRow): Promise<Pick<Sighting, 'fingerprint' | 'cause'> | undefined> {
+  /** What can be read of such a row only in part has told no cause. */
+  async #groupAnew({ partitionKey, rowKey }: StoredRow): Promise<Pick<Sighting, 'fingerprint' | 'cause'>> {
     const row = await this.#table.get(partitionKey, rowKey);
     const record = row && readable(row);
-    if (row === undefined || record === undefined) return undefined;
-    const { fingerprint, cause } = record;
+    const nothing = causeOf({});
+    const fingerprint = record?.fingerprint ?? nothing.fingerprint;
+    const cause = record?.cause ?? nothing.words;
     try {
-      await this.#table.merge({ partitionKey, rowKey, fingerprint, cause }, row.etag);
+      if (row !== undefined) await this.#table.merge({ partitionKey, rowKey, fingerprint, cause }, row.etag);
     } catch (error) {
       if (!(error instanceof StoreConflict)) throw error; // somebody wrote it meanwhile: the next time
     }
@@ -275,15 +275,15 @@ function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUnt
   return parts.join(' and ');
 }
 
-const tallyRow = z.object({
-  category: z.enum(CATEGORIES),
-  firstSeen: time,
-  fingerprint: fingerprintCell.optional(),
-});
-const sightingRow = tallyRow.extend({
+const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
+/** What has to be right for a letter to be in a group. Tally and recount must agree on it, or passes would recount for ever. */
+const groupedRow = tallyRow.extend({
   sequenceNumber,
-  cause: z.string().optional(),
   advice: z.enum(ADVICES),
-  messageType: z.string().optional(),
   fate: z.string(),
+  fingerprint: fingerprintCell.optional().catch(undefined),
+});
+const sightingRow = groupedRow.extend({
+  cause: z.string().optional().catch(undefined),
+  messageType: z.string().optional().catch(undefined),
 });
