@@ -1,6 +1,7 @@
 /** A letter's record and the row it is stored in. */
 import { z } from 'zod';
-import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
+import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
+import { clean, LIMIT, present } from '../classify/text.ts';
 import {
   type Letter,
   type LetterProperty,
@@ -9,6 +10,7 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
+import { foundCell, foundText } from './foundCell.ts';
 import { Cutter, checked, dateCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
 
@@ -82,6 +84,8 @@ const rowSchema = z.object({
   messageType: z.string().optional(),
   dialects: z.string(),
   classifyError: z.string().optional(),
+  /** Absent in rows written before there was more evidence than has columns. */
+  found: foundCell.optional(),
   firstSeen: time,
   cut: json(z.array(z.string())),
   fate: z.enum(['open', ...FATES]),
@@ -98,7 +102,6 @@ export function fromRow(row: StoredRow): LetterRecord {
 /** The row of a letter seen for the first time. */
 export function toRow(source: SourceKey, office: string, letter: Letter, found: Classification, now: number): RowWrite {
   const cutter = new Cutter();
-  const { evidence } = found;
   const properties = fittingProperties(letter.properties, cutter);
   return {
     partitionKey: source,
@@ -128,17 +131,42 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     replayId: letter.replay.planId,
     replayOf: letter.replay.of,
     replayedAt: dateCell(letter.replay.at),
-    category: found.category,
-    advice: found.advice,
-    rule: found.rule,
-    evidenceReason: cutter.text('evidence.reason', evidence.reason, 4096),
-    exceptionType: cutter.text('evidence.exceptionType', evidence.exceptionType, 1024),
-    messageType: cutter.text('evidence.messageType', evidence.messageType, 1024),
-    dialects: found.dialects.join(','),
-    classifyError: cutter.text('error', found.error, 1024),
+    ...foundCells(found, cutter),
     firstSeen: new Date(now),
     cut: JSON.stringify(cutter.cut),
     fate: 'open',
+  };
+}
+
+/** Columns of a classification. None is left out: a merge would keep what an earlier one has found. */
+function foundCells(found: Classification, cutter: Cutter) {
+  const { evidence } = found;
+  return {
+    category: found.category,
+    advice: found.advice,
+    rule: found.rule.slice(0, 600),
+    evidenceReason: cutter.text('evidence.reason', evidence.reason, 4096) ?? '',
+    exceptionType: cutter.text('evidence.exceptionType', evidence.exceptionType, 1024) ?? '',
+    messageType: cutter.text('evidence.messageType', evidence.messageType, 1024) ?? '',
+    dialects: found.dialects.join(','),
+    classifyError: cutter.text('error', found.error, 1024) ?? '',
+    found: foundText(found, cutter),
+  };
+}
+
+/**
+ * What changes in the row of `record` when its letter is judged anew. `isReread`: the letter itself was read again; else the
+ * evidence is the recorded one, and what was cut of it stays cut.
+ */
+export function toRejudged(record: LetterRecord, found: Classification, isReread: boolean): RowWrite {
+  const cutter = new Cutter();
+  const cells = foundCells(found, cutter);
+  const kept = record.cut.filter((name) => !isReread || !/^(?:evidence(?:\.|$)|layers$|error$)/.test(name));
+  return {
+    partitionKey: record.source,
+    rowKey: numberKey(record.letter.sequenceNumber),
+    ...cells,
+    cut: JSON.stringify([...new Set([...kept, ...cutter.cut])]),
   };
 }
 
@@ -204,13 +232,25 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
       advice: row.advice,
       rule: row.rule,
       dialects: row.dialects === '' ? [] : row.dialects.split(','),
-      ...(row.classifyError !== undefined && { error: row.classifyError }),
-      evidence: {
-        ...(row.evidenceReason !== undefined && { reason: row.evidenceReason }),
-        ...(row.description !== undefined && { description: row.description }),
-        ...(row.exceptionType !== undefined && { exceptionType: row.exceptionType }),
-        ...(row.messageType !== undefined && { messageType: row.messageType }),
-      },
+      ...(row.classifyError && { error: row.classifyError }),
+      layers: row.found?.layers.map((layer) => ({ ...layer, evidence: present(layer.evidence) })) ?? [],
+      ...present({
+        label: row.found?.label,
+        runbook: row.found?.runbook,
+        violations: row.found?.violations,
+        unread: row.found?.unread,
+      }),
+      evidence: evidenceOf(row),
     },
   };
+}
+
+function evidenceOf(row: z.infer<typeof rowSchema>): Evidence {
+  return present({
+    ...row.found?.evidence,
+    reason: row.evidenceReason || undefined,
+    description: clean(row.description, LIMIT.reason),
+    exceptionType: row.exceptionType || undefined,
+    messageType: row.messageType || undefined,
+  });
 }

@@ -4,15 +4,16 @@ import { CATEGORIES, type Classification } from '../classify/evidence.ts';
 import { isSameMessage, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
-import { fromRow, type LetterFate, type LetterRecord, readable, toRow } from './letterRow.ts';
+import { fromRow, type LetterFate, type LetterRecord, readable, toRejudged, toRow } from './letterRow.ts';
 import { numberKey, time } from './rows.ts';
 import { type Cell, MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, Table } from './table.ts';
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
 
-// Rows of one transaction together must stay below 4 MiB; a row here is at most about 60 KiB.
 const ROWS_PER_WRITE = 50;
+/** Rows of one transaction together must stay below 4 MiB as they are sent, with all their keys and frames. */
+const BYTES_PER_WRITE = 2_000_000;
 
 /** The letters table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class LetterStore {
@@ -34,9 +35,12 @@ export class LetterStore {
     now: number,
   ): Promise<Recorded[]> {
     const results: Recorded[] = [];
-    for (let i = 0; i < letters.length; i += ROWS_PER_WRITE) {
-      const part = letters.slice(i, i + ROWS_PER_WRITE);
-      const rows = part.map(({ letter, classification }) => toRow(source, this.#office, letter, classification, now));
+    const made = letters.map(({ letter, classification }) => ({
+      letter,
+      row: toRow(source, this.#office, letter, classification, now),
+    }));
+    for (const part of inWrites(made)) {
+      const rows = part.map(({ row }) => row);
       try {
         await this.#table.transact(rows.map((row) => ({ kind: 'insert', row })));
         results.push(...part.map(() => 'new' as const));
@@ -81,6 +85,42 @@ export class LetterStore {
         return results;
       } catch (error) {
         if (!(error instanceof StoreConflict)) throw error; // somebody recorded one of them meanwhile: look again
+      }
+    }
+  }
+
+  /**
+   * Writes new judgements of recorded letters, where they are still open and still the same messages; first-seen time, fate and
+   * all that is read from the message stay. Returns how many were written.
+   */
+  async rejudge(
+    changes: readonly { record: LetterRecord; classification: Classification; isReread: boolean }[],
+  ): Promise<number> {
+    const made = changes.map((change) => ({
+      ...change,
+      row: toRejudged(change.record, change.classification, change.isReread),
+    }));
+    let written = 0;
+    for (const part of inWrites(made)) written += await this.#rejudgeTogether(part);
+    return written;
+  }
+
+  async #rejudgeTogether(part: readonly { record: LetterRecord; row: RowWrite }[]): Promise<number> {
+    for (;;) {
+      const stored = await inParallel(part, ({ row }) => this.#table.get(row.partitionKey, row.rowKey));
+      const steps = part.flatMap(({ record, row }, i): Step[] => {
+        const found = stored[i];
+        const known = found && readable(found);
+        if (known === undefined || known.closed !== undefined) return [];
+        if (!isSameMessage(known.letter, record.letter)) return [];
+        return [{ kind: 'merge', row, etag: found?.etag }];
+      });
+      if (steps.length === 0) return 0;
+      try {
+        await this.#table.transact(steps);
+        return steps.length;
+      } catch (error) {
+        if (!(error instanceof StoreConflict)) throw error; // one of them was recorded or closed meanwhile: look again
       }
     }
   }
@@ -185,6 +225,24 @@ export class LetterStore {
     }
     return { open, byCategory, oldest };
   }
+}
+
+/** Divides rows into writes that the store takes in one transaction. What strangers wrote can be long in bytes. */
+function inWrites<Made extends { readonly row: RowWrite }>(made: readonly Made[]): Made[][] {
+  const writes: Made[][] = [];
+  let room = 0;
+  for (const one of made) {
+    const bytes = Buffer.byteLength(JSON.stringify(one.row));
+    const last = writes.at(-1);
+    if (last === undefined || last.length >= ROWS_PER_WRITE || bytes > room) {
+      writes.push([one]);
+      room = BYTES_PER_WRITE - bytes;
+    } else {
+      last.push(one);
+      room -= bytes;
+    }
+  }
+  return writes;
 }
 
 /** Counts of open letters, and when the oldest of them was first seen (ms since 1970). */
