@@ -39,7 +39,7 @@ const BY_NAME: ReadonlyMap<string, Family> = new Map(
         'TimeoutException TaskCanceledException TimeoutRejectedException RequestTimeoutException SocketTimeoutException ' +
           'HttpTimeoutException QueryTimeoutException SQLTimeoutException LockTimeoutException TimeoutError Timeout ' +
           'ReadTimeout ConnectTimeout WriteTimeout PoolTimeout ReadTimeoutError ConnectTimeoutError ServerTimeoutError ' +
-          'HeadersTimeoutError BodyTimeoutError TimeoutExceededException ETIMEDOUT ESOCKETTIMEDOUT',
+          'GatewayTimeout HeadersTimeoutError BodyTimeoutError TimeoutExceededException ETIMEDOUT ESOCKETTIMEDOUT',
       ],
       [
         CONNECTION,
@@ -58,7 +58,7 @@ const BY_NAME: ReadonlyMap<string, Family> = new Map(
         THROTTLED,
         'TooManyRequests TooManyRequestsException ThrottlingException RateLimitExceededException RateLimitError',
       ],
-      [SERVER, 'HttpServerErrorException ServiceUnavailable BadGateway GatewayTimeout InternalServerError'],
+      [SERVER, 'HttpServerErrorException ServiceUnavailable BadGateway InternalServerError'],
       [
         DEADLOCK,
         'DeadlockLoserDataAccessException DeadlockException DeadlockDetected LockAcquisitionException CannotAcquireLockException ' +
@@ -166,6 +166,7 @@ const BY_MESSAGE: readonly (readonly [string, Family])[] = [
   ['(servicebusy)', THROTTLED],
   ['timeout expired', TIMEOUT],
   ['timed out', TIMEOUT],
+  ['timeout of ', TIMEOUT],
   ['etimedout', TIMEOUT],
   ['statuscode="deadlineexceeded"', TIMEOUT],
   ['(servicetimeout)', TIMEOUT],
@@ -185,6 +186,8 @@ export function familyOf(type: string | undefined, message: string | undefined):
   const status =
     text === undefined || exact === FORMAT || exact === VALIDATION ? undefined : statusFamily(httpStatus(text));
   if (status !== undefined) return status;
+  // Node's fetch reports a broken connection as a TypeError.
+  if (name === 'typeerror' && text?.startsWith('fetch failed')) return CONNECTION;
   if (exact !== undefined) return exact;
   if (text !== undefined) for (const [part, found] of BY_MESSAGE) if (text.includes(part)) return found;
   if (name !== undefined) for (const [ending, found] of BY_ENDING) if (name.endsWith(ending)) return found;

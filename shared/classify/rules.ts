@@ -138,25 +138,43 @@ function compileAll(given: string | readonly string[]): Pattern[] {
 
 /** The verdict of the first rule that fits, or `undefined`. Bodies are asked for last, and only by rules that fit otherwise. */
 export function firstVerdict(rules: readonly CompiledRule[], sight: Sight, evidence: Evidence): Verdict | undefined {
-  if (rules.length === 0) return undefined;
-  const texts: Record<TextTrait, readonly string[]> = {
-    reason: folded(evidence.reason),
-    description: folded(evidence.description),
-    exceptionType: folded(evidence.exceptionType, evidence.causeType),
-    exceptionMessage: folded(evidence.exceptionMessage, evidence.causeMessage),
-    messageType: folded(evidence.messageType),
-  };
-  const rule = rules.find(
-    ({ texts: wanted, property, bodyPath }) =>
-      wanted.every(({ of, patterns }) => texts[of].some((text) => patterns.some((one) => fits(one, text)))) &&
-      (property === undefined || fitsValue(property, sight.property(property.name)?.value)) &&
-      (bodyPath === undefined || fitsValue(bodyPath, valueAt(sight.body.json(), bodyPath.path))),
-  );
-  return rule?.verdict;
+  const texts = new Texts(evidence);
+  for (const { verdict, texts: wanted, property, bodyPath } of rules) {
+    if (!texts.fit(wanted)) continue;
+    if (property !== undefined && !fitsValue(property, sight.property(property.name)?.value)) continue;
+    if (bodyPath !== undefined && !fitsValue(bodyPath, valueAt(sight.body.json(), bodyPath.path))) continue;
+    return verdict;
+  }
+  return undefined;
 }
 
-function folded(...texts: (string | undefined)[]): string[] {
-  return texts.flatMap((text) => (text === undefined ? [] : [foldText(text)]));
+/** The texts that rules compare, each made ready when the first rule asks for it. */
+class Texts {
+  readonly #evidence: Evidence;
+  readonly #ready: Partial<Record<TextTrait, readonly string[]>> = {};
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence;
+  }
+
+  /** Whether for each trait any of its texts fits any of its patterns. */
+  fit(wanted: CompiledRule['texts']): boolean {
+    for (const { of, patterns } of wanted) if (!this.#fits(of, patterns)) return false;
+    return true;
+  }
+
+  #fits(of: TextTrait, patterns: readonly Pattern[]): boolean {
+    this.#ready[of] ??= this.#read(of).flatMap((text) => (text === undefined ? [] : [foldText(text)]));
+    for (const text of this.#ready[of]) for (const pattern of patterns) if (fits(pattern, text)) return true;
+    return false;
+  }
+
+  #read(of: TextTrait): (string | undefined)[] {
+    const { exceptionType, causeType, exceptionMessage, causeMessage } = this.#evidence;
+    if (of === 'exceptionType') return [exceptionType, causeType];
+    if (of === 'exceptionMessage') return [exceptionMessage, causeMessage];
+    return [this.#evidence[of]];
+  }
 }
 
 /** Numbers and truth values are compared as JSON writes them; objects, lists and null fit nothing. */

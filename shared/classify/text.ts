@@ -21,7 +21,7 @@ const ALL_CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 export function clean(text: string | undefined, max: number): string | undefined {
   if (text === undefined) return undefined;
   const cut = text.length > max ? text.slice(0, max) : text;
-  const plain = CONTROLS.test(cut) ? cut.replace(ALL_CONTROLS, (c) => (c === '\r' ? '' : ' ')) : cut;
+  const plain = CONTROLS.test(cut) ? cut.replaceAll('\r', '').replace(ALL_CONTROLS, ' ') : cut;
   return plain.trim() || undefined;
 }
 
