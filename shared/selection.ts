@@ -34,6 +34,8 @@ const lists = {
   category: z.array(z.enum(CATEGORIES)).min(1).optional(),
   advice: z.array(z.enum(ADVICES)).min(1).optional(),
   exceptionType: texts.optional(),
+  causeType: texts.optional(),
+  rule: texts.optional(),
   messageType: texts.optional(),
   messageId: texts.optional(),
   sequenceNumber: z.array(sequenceNumberSchema).min(1).max(1000).optional(),
@@ -95,6 +97,7 @@ function traitOf({ classification, letter }: LetterRecord, trait: ListTrait): st
   switch (trait) {
     case 'category':
     case 'advice':
+    case 'rule':
       return classification[trait];
     case 'messageId':
     case 'sequenceNumber':

@@ -61,7 +61,17 @@ export async function earlierLives(office: Office, source: Source, record: Lette
 }
 
 /** Counts of open letters by one of their traits. */
-export const SUMMARY_KEYS = ['reason', 'category', 'advice', 'exceptionType', 'messageType', 'source', 'day'] as const;
+export const SUMMARY_KEYS = [
+  'reason',
+  'category',
+  'advice',
+  'rule',
+  'exceptionType',
+  'causeType',
+  'messageType',
+  'source',
+  'day',
+] as const;
 export type SummaryKey = (typeof SUMMARY_KEYS)[number];
 
 export interface SummaryLine {
@@ -99,6 +109,7 @@ function trait(source: Source, { classification, firstSeen }: LetterRecord, by: 
       return new Date(firstSeen).toISOString().slice(0, 10);
     case 'category':
     case 'advice':
+    case 'rule':
       return classification[by];
     default:
       return classification.evidence[by] ?? null;

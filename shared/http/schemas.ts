@@ -45,6 +45,8 @@ const lists = {
   category: list(z.enum(CATEGORIES)),
   advice: list(z.enum(ADVICES)),
   exceptionType: list(text),
+  causeType: list(text),
+  rule: list(text),
   messageType: list(text),
   messageId: list(text),
   sequenceNumber: list(sequenceNumberSchema),
@@ -57,6 +59,8 @@ export const selectionQuery = z.strictObject({
   notCategory: lists.category,
   notAdvice: lists.advice,
   notExceptionType: lists.exceptionType,
+  notCauseType: lists.causeType,
+  notRule: lists.rule,
   notMessageType: lists.messageType,
   notMessageId: lists.messageId,
   notSequenceNumber: lists.sequenceNumber,
@@ -80,10 +84,15 @@ export function selectionOf(query: z.infer<typeof selectionQuery>): Selection {
     notCategory: category,
     notAdvice: advice,
     notExceptionType: exceptionType,
+    notCauseType: causeType,
+    notRule: rule,
     notMessageType: messageType,
     notMessageId: messageId,
     notSequenceNumber: sequenceNumber,
     ...selection
   } = query;
-  return { ...selection, not: { reason, category, advice, exceptionType, messageType, messageId, sequenceNumber } };
+  return {
+    ...selection,
+    not: { reason, category, advice, exceptionType, causeType, rule, messageType, messageId, sequenceNumber },
+  };
 }

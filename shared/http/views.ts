@@ -1,10 +1,12 @@
 /** How the office shows what it knows: times as ISO 8601 in UTC, sequence numbers as text, secrets masked. */
 import type { Source } from '../catalog.ts';
 import type { SourceStatus } from '../desk/sources.ts';
-import type { Letter, LetterProperty } from '../letter.ts';
+import type { Letter } from '../letter.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
+import { classificationView } from './evidenceView.ts';
+import { maskedProperty, textMasker } from './masking.ts';
 
 /** ISO 8601, or `null` for no time. */
 export function iso(ms: number | undefined): string | null {
@@ -33,19 +35,6 @@ export function sourceView({ source, row, snapshot, growth, problems }: SourceSt
   };
 }
 
-/** Properties whose values are never shown, whatever the catalog says. */
-const SECRETS = /authorization|cookie|password|passwd|secret|token|api-?key|access-?key|signature|e-?mail|phone|iban/i;
-const MASKED = '***';
-
-function masked(source: Source, property: LetterProperty): LetterProperty {
-  const hidden = SECRETS.test(property.name) || source.mask.some((name) => sameName(name, property.name));
-  return hidden && property.value !== null ? { ...property, value: MASKED } : property;
-}
-
-function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
 /** One line of a list of letters. */
 export function letterLine(record: LetterRecord) {
   const { letter, classification } = record;
@@ -57,6 +46,8 @@ export function letterLine(record: LetterRecord) {
     advice: classification.advice,
     messageType: classification.evidence.messageType ?? null,
     exceptionType: classification.evidence.exceptionType ?? null,
+    causeType: classification.evidence.causeType ?? null,
+    label: classification.label ?? null,
     firstSeen: iso(record.firstSeen),
     enqueuedAt: iso(letter.enqueuedAt),
     bytes: letter.bytes,
@@ -67,13 +58,12 @@ export function letterLine(record: LetterRecord) {
 
 /** Everything that is recorded of a letter. */
 export function letterView(source: Source, record: LetterRecord) {
-  const { letter, classification } = record;
+  const { letter } = record;
+  const { description } = record.classification.evidence;
   return {
     ...letterLine(record),
-    description: classification.evidence.description ?? null,
-    rule: classification.rule,
-    dialects: classification.dialects,
-    ...(classification.error !== undefined && { classifyError: classification.error }),
+    description: description === undefined ? null : textMasker(source, letter)(description),
+    ...classificationView(source, record),
     deliveryCount: letter.deliveryCount,
     correlationId: letter.correlationId ?? null,
     subject: letter.subject ?? null,
@@ -83,7 +73,7 @@ export function letterView(source: Source, record: LetterRecord) {
     to: letter.to ?? null,
     replyTo: letter.replyTo ?? null,
     timeToLiveMs: letter.timeToLive ?? null,
-    properties: letter.properties.map((property) => masked(source, property)),
+    properties: letter.properties.map((property) => maskedProperty(source, property)),
     body: letter.body,
     replay: replayView(letter),
     maybeSentBy: record.maybeSentBy ?? null,

@@ -25,7 +25,7 @@ describe('a body beside its schema', () => {
 
   test.each([
     [{ orderId: 1, lines: [line] }, []],
-    [{ orderId: 9007199254740993, lines: [line], more: {} }, []],
+    [{ orderId: 9007199254740992, lines: [line], more: {} }, []],
     [{ lines: [line] }, ['orderId required']],
     [{ orderId: 'x', lines: [] }, ['orderId type', 'lines minItems']],
     [{ orderId: 1, lines: [line, { sku: 7 }, {}] }, ['lines[1].sku type', 'lines[2].sku required']],

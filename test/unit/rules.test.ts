@@ -16,7 +16,7 @@ const aRule = (when: Json, changes: Json = {}): Rule =>
   ruleSchema.parse({ name: 'mine', when, category: 'poison', advice: 'fix-first', ...changes });
 
 describe('a pattern', () => {
-  const fit = (pattern: string, text: string) => fits(compilePattern(pattern), foldText(text));
+  const isFit = (pattern: string, text: string) => fits(compilePattern(pattern), foldText(text));
 
   test.each([
     ['abc', 'abc'],
@@ -31,7 +31,7 @@ describe('a pattern', () => {
     ['App\\*\\GatewayTimeout', 'App\\Exceptions\\GatewayTimeout'],
     ['(a+)+$.?', '(a+)+$.?'],
   ])('%s fits %s', (pattern, text) => {
-    expect(fit(pattern, text)).toBe(true);
+    expect(isFit(pattern, text)).toBe(true);
   });
 
   test.each([
@@ -43,20 +43,20 @@ describe('a pattern', () => {
     ['a?c', 'abc'],
     ['.*', 'abc'],
   ])('%s does not fit %s', (pattern, text) => {
-    expect(fit(pattern, text)).toBe(false);
+    expect(isFit(pattern, text)).toBe(false);
   });
 
   test('fits as a regular expression of the same meaning does', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 12 });
     fc.assert(
       fc.property(letters, fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 12 }), (pattern, text) => {
-        expect(fit(pattern, text)).toBe(new RegExp(`^${pattern.replaceAll('*', '.*')}$`, 's').test(text));
+        expect(isFit(pattern, text)).toBe(new RegExp(`^${pattern.replaceAll('*', '.*')}$`, 's').test(text));
       }),
     );
   });
 
   test('compares no more of a text than its beginning', () => {
-    expect(fit('*end', `${'x'.repeat(MAX_COMPARED)}end`)).toBe(false);
+    expect(isFit('*end', `${'x'.repeat(MAX_COMPARED)}end`)).toBe(false);
     expect(foldText('x'.repeat(100_000)).length).toBe(MAX_COMPARED);
   });
 });
@@ -77,7 +77,7 @@ describe('a path', () => {
     expect(valueAt(json, parseJsonPath(path) ?? [])).toEqual(expected);
   });
 
-  test.each(['', '$', 'a..b', 'a[*]', 'a[-1]', '..a', 'a.', 'a[', 'a b', '*', 'x'.repeat(300), 'a.'.repeat(40) + 'a'])(
+  test.each(['', '$', 'a..b', 'a[*]', 'a[-1]', '..a', 'a.', 'a[', 'a b', '*', 'x'.repeat(300), `${'a.'.repeat(40)}a`])(
     '%s is none',
     (path) => {
       expect(parseJsonPath(path)).toBeUndefined();
