@@ -21,6 +21,7 @@ import { listSources } from './http/listSources.ts';
 import { openapi } from './http/openapi.ts';
 import { pausePlan } from './http/pausePlan.ts';
 import { previewExpiry } from './http/previewExpiry.ts';
+import { reclassify } from './http/reclassify.ts';
 import { resumePlan } from './http/resumePlan.ts';
 import { runPlan } from './http/runPlan.ts';
 import { stop } from './http/stop.ts';
@@ -38,6 +39,7 @@ export const ROUTES = [
   getBody,
   summary,
   collectNow,
+  reclassify,
   previewExpiry,
   createPlan,
   listPlans,

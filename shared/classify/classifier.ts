@@ -3,7 +3,7 @@ import type { Letter } from '../letter.ts';
 import { LetterBody } from './body.ts';
 import type { Classification, Dialect } from './evidence.ts';
 import { classify, DIALECTS, judgeAgain } from './index.ts';
-import { compileKnowledge, type Knowledge } from './knowledge.ts';
+import { compileKnowledge, type Knowledge, needsMessage } from './knowledge.ts';
 import { Sight } from './sight.ts';
 
 /** Classifies letters by the catalog: rules and schemas of each source are made ready once. */
@@ -34,6 +34,16 @@ export class Classifier {
     const knowledge = this.knowledgeOf(source);
     const sight = new Sight(letter, new LetterBody(letter.body, sections), knowledge.consumedBy);
     return classify(sight, this.#dialects, knowledge);
+  }
+
+  /** Whether a recorded letter can only be judged again with its message at hand. */
+  needsMessage(
+    source: Source,
+    record: { readonly letter: Letter; readonly classification: Classification; readonly cut: readonly string[] },
+  ): boolean {
+    const { letter, classification, cut } = record;
+    const sight = new Sight(letter, new LetterBody(letter.body));
+    return needsMessage(this.knowledgeOf(source), sight, { found: classification, cut });
   }
 
   /** Judges a recorded letter again by the evidence that was found then. Never throws. */

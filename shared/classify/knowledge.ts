@@ -1,7 +1,7 @@
 /** What the catalog teaches the classification about one source: its rules, its schemas, its consumer. */
-import type { Evidence, Verdict, Violation } from './evidence.ts';
+import type { Classification, Evidence, Verdict, Violation } from './evidence.ts';
 import { compilePayload, NOT_JSON, type PayloadCheck } from './payload.ts';
-import { type CompiledRule, compileRule, firstVerdict, type Rule } from './rules.ts';
+import { type CompiledRule, compileRule, couldAskBody, firstVerdict, type Rule } from './rules.ts';
 import type { Sight } from './sight.ts';
 
 /** Made once a source. */
@@ -10,8 +10,6 @@ export interface Knowledge {
   /** By message type. */
   readonly payloads: ReadonlyMap<string, PayloadCheck>;
   readonly consumedBy: string | undefined;
-  /** Whether a verdict can depend on the body in more than what a record keeps of it. */
-  readonly readsBodies: boolean;
   /** Names of the application properties that rules ask for. */
   readonly properties: readonly string[];
 }
@@ -20,7 +18,6 @@ export const NO_KNOWLEDGE: Knowledge = {
   rules: [],
   payloads: new Map(),
   consumedBy: undefined,
-  readsBodies: false,
   properties: [],
 };
 
@@ -42,9 +39,27 @@ export function compileKnowledge(
     rules,
     payloads,
     consumedBy: source.consumedBy,
-    readsBodies: rules.some(({ bodyPath }) => bodyPath !== undefined),
     properties: rules.flatMap(({ property }) => (property === undefined ? [] : [property.name])),
   };
+}
+
+/**
+ * Whether a record that keeps `kept` of a letter is not enough to judge it again: a rule or a schema has to see the body, a
+ * property that a rule asks for was cut, or what was found by an older version is less than rules can ask for.
+ */
+export function needsMessage(
+  { rules, payloads, properties }: Knowledge,
+  sight: Sight,
+  kept: { readonly found: Classification; readonly cut: readonly string[] },
+): boolean {
+  const { found, cut } = kept;
+  const isOld = found.layers.length === 0 && found.dialects.length > 0;
+  if (found.error !== undefined || isOld) return true;
+  if (payloads.has(found.evidence.messageType ?? '')) return true;
+  if (rules.length > 0 && cut.some((name) => name.startsWith('evidence'))) return true;
+  const isCut = (name: string) =>
+    cut.includes(`properties.${name}`) || (cut.includes('properties') && !sight.property(name));
+  return properties.some(isCut) || couldAskBody(rules, sight, found.evidence);
 }
 
 /** What the catalog's rules say, if they say anything. */

@@ -148,6 +148,17 @@ export function firstVerdict(rules: readonly CompiledRule[], sight: Sight, evide
   return undefined;
 }
 
+/** Whether only the body is missing for a rule to fit. */
+export function couldAskBody(rules: readonly CompiledRule[], sight: Sight, evidence: Evidence): boolean {
+  const texts = new Texts(evidence);
+  return rules.some(
+    ({ texts: wanted, property, bodyPath }) =>
+      bodyPath !== undefined &&
+      texts.fit(wanted) &&
+      (property === undefined || fitsValue(property, sight.property(property.name)?.value)),
+  );
+}
+
 /** The texts that rules compare, each made ready when the first rule asks for it. */
 class Texts {
   readonly #evidence: Evidence;

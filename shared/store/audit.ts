@@ -21,6 +21,7 @@ export const OPERATIONS = [
   'chunk.replay',
   'chunk.discard',
   'body.read',
+  'source.reclassify',
   'stop',
   'expire',
 ] as const;

@@ -1,4 +1,5 @@
 /** A letter's record and the row it is stored in. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
 import { clean, LIMIT, present } from '../classify/text.ts';
@@ -168,6 +169,15 @@ export function toRejudged(record: LetterRecord, found: Classification, isReread
     ...cells,
     cut: JSON.stringify([...new Set([...kept, ...cutter.cut])]),
   };
+}
+
+/** Whether a classification would be stored just as the record has it. */
+export function isStoredAlike(record: LetterRecord, found: Classification): boolean {
+  const cells = (one: Classification) => {
+    const { found: text, ...columns } = foundCells(one, new Cutter());
+    return { ...columns, found: JSON.parse(text) as unknown };
+  };
+  return isDeepStrictEqual(cells(record.classification), cells(found));
 }
 
 /** A stored row as a record, or `undefined` when it cannot be read. */

@@ -4,16 +4,13 @@ import { CATEGORIES, type Classification } from '../classify/evidence.ts';
 import { isSameMessage, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
+import { inWrites } from './inWrites.ts';
 import { fromRow, type LetterFate, type LetterRecord, readable, toRejudged, toRow } from './letterRow.ts';
 import { numberKey, time } from './rows.ts';
 import { type Cell, MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, Table } from './table.ts';
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
-
-const ROWS_PER_WRITE = 50;
-/** Rows of one transaction together must stay below 4 MiB as they are sent, with all their keys and frames. */
-const BYTES_PER_WRITE = 2_000_000;
 
 /** The letters table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class LetterStore {
@@ -225,24 +222,6 @@ export class LetterStore {
     }
     return { open, byCategory, oldest };
   }
-}
-
-/** Divides rows into writes that the store takes in one transaction. What strangers wrote can be long in bytes. */
-function inWrites<Made extends { readonly row: RowWrite }>(made: readonly Made[]): Made[][] {
-  const writes: Made[][] = [];
-  let room = 0;
-  for (const one of made) {
-    const bytes = Buffer.byteLength(JSON.stringify(one.row));
-    const last = writes.at(-1);
-    if (last === undefined || last.length >= ROWS_PER_WRITE || bytes > room) {
-      writes.push([one]);
-      room = BYTES_PER_WRITE - bytes;
-    } else {
-      last.push(one);
-      room -= bytes;
-    }
-  }
-  return writes;
 }
 
 /** Counts of open letters, and when the oldest of them was first seen (ms since 1970). */
