@@ -24,16 +24,29 @@ const OPTIONS: Options = {
   // `format` is an annotation, as 2020-12 has it: its checks are many regular expressions of many hands.
   validateFormats: false,
   logger: false,
+  // Half the time to make one ready, and bodies are small.
+  code: { optimize: false },
 };
 
 /**
  * Makes a schema ready (2020-12, or draft-07 where `$schema` says so). Throws an `Error` that says what is wrong with it.
  */
 export function compilePayload(schema: Record<string, unknown>): PayloadCheck {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const check = compile(schema);
+  compiled.set(schema, check);
+  return check;
+}
+
+/** The catalog's check makes each ready once already; that takes milliseconds. */
+const compiled = new WeakMap<Record<string, unknown>, PayloadCheck>();
+
+function compile(schema: Record<string, unknown>): PayloadCheck {
   const problem = schemaProblem(schema);
   if (problem !== undefined) throw new Error(problem);
-  const first = validator(schema, {});
-  const all = validator(schema, { allErrors: true });
+  const first = validator(schema, false);
+  const all = validator(schema, true);
   return (value) => {
     if (first(value)) return [];
     // Every one of a thousand wrong items would be told: only small bodies are asked for more than the first.
@@ -42,15 +55,32 @@ export function compilePayload(schema: Record<string, unknown>): PayloadCheck {
   };
 }
 
-function validator(schema: Record<string, unknown>, more: Options): ValidateFunction {
+function validator(schema: Record<string, unknown>, allErrors: boolean): ValidateFunction {
   const version = typeof schema.$schema === 'string' ? schema.$schema.replace(/#$/, '') : DRAFT_2020;
   if (version !== DRAFT_2020 && version !== DRAFT_7) {
     throw new Error(`$schema must be ${DRAFT_2020} or ${DRAFT_7}#`);
   }
-  const ajv = version === DRAFT_7 ? new Ajv({ ...OPTIONS, ...more }) : new Ajv2020({ ...OPTIONS, ...more });
+  const ajv = ajvOf(version, allErrors);
   // Its name is of no use here, and two sources may use the same.
   const { $id: _name, ...nameless } = schema;
-  return ajv.compile(nameless);
+  const validate = ajv.compile(nameless);
+  ajv.removeSchema(nameless);
+  return validate;
+}
+
+const instances = new Map<string, Ajv>();
+
+/** One for all schemas of a kind: each has to make the schema of schemas ready first, which takes longer than most of these. */
+function ajvOf(version: typeof DRAFT_2020 | typeof DRAFT_7, allErrors: boolean): Ajv {
+  const key = `${version} ${allErrors}`;
+  let ajv = instances.get(key);
+  if (ajv === undefined) {
+    // What the first validator was made of need not be checked for the second.
+    const options = { ...OPTIONS, allErrors, validateSchema: !allErrors };
+    ajv = version === DRAFT_7 ? new Ajv(options) : new Ajv2020(options);
+    instances.set(key, ajv);
+  }
+  return ajv;
 }
 
 /** Whether a JSON value has few parts. */

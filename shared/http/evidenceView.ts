@@ -3,12 +3,11 @@ import type { Evidence } from '../classify/evidence.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { isMasked, MASKED, textMasker } from './masking.ts';
 
-/** What was found out about a letter's death, layer by layer, and which rule judged it. Names in the catalog's `mask` hold here too. */
+/** What was found out about a letter's death, layer by layer. Names in the catalog's `mask` hold here too. */
 export function classificationView(source: Source, { letter, classification }: LetterRecord) {
   const shownText = textMasker(source, letter);
   const shown = (evidence: Evidence) => evidenceView(source, evidence, shownText);
   return {
-    rule: classification.rule,
     runbook: classification.runbook ?? source.runbook ?? null,
     evidence: shown(classification.evidence),
     dialects: classification.dialects,

@@ -44,6 +44,7 @@ export function letterLine(record: LetterRecord) {
     reason: classification.evidence.reason ?? null,
     category: classification.category,
     advice: classification.advice,
+    rule: classification.rule,
     messageType: classification.evidence.messageType ?? null,
     exceptionType: classification.evidence.exceptionType ?? null,
     causeType: classification.evidence.causeType ?? null,

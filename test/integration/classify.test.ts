@@ -262,7 +262,7 @@ describe('judging anew', () => {
       continuation: null,
     });
     const has = await office.letters('changing');
-    const judged = { category: 'poison', advice: 'fix-first', label: 'Currencies' };
+    const judged = { category: 'poison', advice: 'fix-first', rule: 'own:currency', label: 'Currencies' };
     expect(has).toEqual(had.map((letter) => ({ ...letter, ...judged })));
     expect((await letterOf(office, 'changing', 'b')).history).toEqual(closed);
     expect(await office.post<SliceJson>('sources/changing/reclassify')).toMatchObject({ lookedAt: 2, changed: 0 });
