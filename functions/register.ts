@@ -23,6 +23,7 @@ import { listSources } from './http/listSources.ts';
 import { openapi } from './http/openapi.ts';
 import { pausePlan } from './http/pausePlan.ts';
 import { previewExpiry } from './http/previewExpiry.ts';
+import { reclassify } from './http/reclassify.ts';
 import { resumePlan } from './http/resumePlan.ts';
 import { runPlan } from './http/runPlan.ts';
 import { stop } from './http/stop.ts';
@@ -44,6 +45,7 @@ export const ROUTES = [
   getGroup,
   triageGroup,
   collectNow,
+  reclassify,
   previewExpiry,
   createPlan,
   listPlans,

@@ -1,12 +1,13 @@
 /**
  * The story that `npm start` plays: three orders die, two are sent back three times and fail again, one is left on purpose,
- * and a letter past its retention is removed. Every step checks what it tells and throws `NotAsTold` where it is not so.
+ * letters of three frameworks tell what killed them, and a letter past its retention is removed. Every step checks what it tells and throws `NotAsTold` where it is not so.
  */
 import { ServiceBusClient } from '@azure/service-bus';
 import type { LocalOffice } from './office.ts';
 import { answers } from './story/answers.ts';
 import { expectSame } from './story/check.ts';
 import { Desk } from './story/desk.ts';
+import { whatFrameworksWrite } from './story/frameworks.ts';
 import { type Print, WIDTH, wrap } from './story/print.ts';
 import { pastItsRetention } from './story/retention.ts';
 import { held, type Scene, type Watched } from './story/scene.ts';
@@ -40,6 +41,7 @@ export async function tellStory(office: LocalOffice, print: Print): Promise<void
     await theBrokersCount(scene, first);
     for (const time of [2, 3]) await onceMore(scene, time);
     await theFourthPlan(scene);
+    await whatFrameworksWrite(scene);
     await pastItsRetention(scene);
   } finally {
     await client.close();

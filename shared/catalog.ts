@@ -4,6 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { AZURE_FUNCTIONS } from './classify/dialects/azureFunctions.ts';
+import { compilePayload } from './classify/payload.ts';
+import { countPatterns, MAX_PATTERNS, type Rule, rulesSchema } from './classify/rules.ts';
 import { duration } from './duration.ts';
 import { errorText, OfficeError } from './errors.ts';
 import type { SourceKey } from './letter.ts';
@@ -58,22 +61,18 @@ const alertSchema = z.strictObject({
   severity: z.number().int().min(0).max(4).default(2),
 });
 
-/** Reserved for classification by own rules: the first rule whose conditions all hold gives category and advice. */
-const ruleSchema = z.strictObject({
-  name: label,
-  when: z.strictObject({
-    reason: z.string().max(4096).optional(),
-    exceptionType: z.string().max(1024).optional(),
-    messageType: z.string().max(1024).optional(),
-    property: z.strictObject({ name: z.string().max(256), equals: z.string().max(4096) }).optional(),
-    description: z.string().max(1024).optional(),
-    bodyPath: z.strictObject({ path: z.string().max(1024), equals: z.string().max(4096) }).optional(),
-  }),
-  category: z.enum(['transient', 'poison', 'consumer-fault', 'expired', 'topology', 'oversized', 'unknown']),
-  advice: z.enum(['replay', 'fix-first', 'investigate']),
-  label: z.string().max(200).optional(),
-  runbook: z.url().optional(),
-});
+/** JSON Schema by message type, checked by making it ready once. */
+const payloadsSchema = z
+  .record(z.string().min(1).max(512), z.record(z.string(), z.unknown()))
+  .superRefine((all, context) => {
+    for (const [type, schema] of Object.entries(all)) {
+      try {
+        compilePayload(schema);
+      } catch (error) {
+        context.addIssue({ code: 'custom', path: [type], message: errorText(error, 500) });
+      }
+    }
+  });
 
 const sourceSchema = z
   .strictObject({
@@ -106,9 +105,12 @@ const sourceSchema = z
     /** Reserved: one always-ready instance for this source's trigger. */
     alwaysReady: z.boolean().default(false),
     alert: alertSchema.prefault({}),
-    rules: z.array(ruleSchema).max(200).default([]),
-    /** Reserved: JSON Schema by message type, for finding bodies that can never be processed. */
-    payloads: z.record(z.string().max(1024), z.record(z.string(), z.unknown())).default({}),
+    /** Who consumes, where the message itself cannot say it. */
+    consumedBy: z.enum([AZURE_FUNCTIONS]).optional(),
+    /** The first rule whose conditions all hold gives category and advice. */
+    rules: rulesSchema,
+    /** Bodies that do not fit can never be processed. */
+    payloads: payloadsSchema.default({}),
   })
   .superRefine((source, context) => {
     const isQueue = source.queue !== undefined && source.topic === undefined && source.subscription === undefined;
@@ -139,8 +141,8 @@ export const catalogSchema = z
     office: label,
     namespaces: z.record(label, namespaceSchema).refine((all) => Object.keys(all).length > 0, 'needs at least one'),
     sources: z.array(sourceSchema).max(500),
-    /** Reserved: rules that hold for all sources, after a source's own. */
-    rules: z.array(ruleSchema).max(200).default([]),
+    /** Rules that hold for all sources, after a source's own. */
+    rules: rulesSchema,
     /** How long closed plans and audit rows are kept. */
     keepAuditFor: duration.default(days(400)),
   })
@@ -156,6 +158,11 @@ export const catalogSchema = z
       }
       if (source.namespace !== undefined && !Object.hasOwn(catalog.namespaces, source.namespace)) {
         context.addIssue({ code: 'custom', path: [...path, 'namespace'], message: 'is not one of `namespaces`' });
+      }
+      const patterns = countPatterns(source.rules) + countPatterns(catalog.rules);
+      if (patterns > MAX_PATTERNS) {
+        const message = `has ${patterns} patterns with those for all sources, more than ${MAX_PATTERNS}`;
+        context.addIssue({ code: 'custom', path: [...path, 'rules'], message });
       }
     }
   });
@@ -193,6 +200,8 @@ export interface Catalog {
   readonly office: string;
   readonly sources: readonly Source[];
   readonly namespaces: readonly Namespace[];
+  /** Rules for all sources, after a source's own. */
+  readonly rules: readonly Rule[];
   readonly keepAuditFor: number;
 }
 
@@ -228,6 +237,7 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
     office: parsed.data.office,
     sources,
     namespaces: [...namespaces.values()],
+    rules: parsed.data.rules,
     keepAuditFor: parsed.data.keepAuditFor,
   };
 }

@@ -1,6 +1,6 @@
 import type { Broker } from './broker.ts';
 import type { Catalog, Source } from './catalog.ts';
-import type { Dialect } from './classify/evidence.ts';
+import type { Classifier } from './classify/classifier.ts';
 import { OfficeError } from './errors.ts';
 import type { Store } from './store/index.ts';
 
@@ -9,7 +9,7 @@ export interface Office {
   readonly catalog: Catalog;
   readonly broker: Broker;
   readonly store: Store;
-  readonly dialects: readonly Dialect[];
+  readonly classifier: Classifier;
   /** Now, in ms since 1970 (UTC). */
   readonly clock: () => number;
   /** That many random bytes. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { readCatalog } from './catalog.ts';
-import { DIALECTS } from './classify/index.ts';
+import { Classifier } from './classify/classifier.ts';
 import { errorText, OfficeError } from './errors.ts';
 import type { Office } from './office.ts';
 import { createServiceBus } from './serviceBus/index.ts';
@@ -55,7 +55,7 @@ export function openOffice({ root, settings, log }: Opening): Office {
     catalog,
     broker: createServiceBus({ settings, clock, log }),
     store: openStore(settings, catalog.office, () => randomUUID()),
-    dialects: DIALECTS,
+    classifier: new Classifier(catalog),
     clock,
     random: (bytes) => randomBytes(bytes),
     log,

@@ -43,6 +43,8 @@ const lists = {
   category: z.array(z.enum(CATEGORIES)).min(1).optional(),
   advice: z.array(z.enum(ADVICES)).min(1).optional(),
   exceptionType: texts.optional(),
+  causeType: texts.optional(),
+  rule: texts.optional(),
   messageType: texts.optional(),
   messageId: texts.optional(),
   sequenceNumber: z.array(sequenceNumberSchema).min(1).max(1000).optional(),
@@ -105,6 +107,7 @@ function traitOf({ classification, letter, fingerprint }: LetterRecord, trait: L
   switch (trait) {
     case 'category':
     case 'advice':
+    case 'rule':
       return classification[trait];
     case 'messageId':
     case 'sequenceNumber':

@@ -53,6 +53,24 @@ const letter = z.object({
   history: z.array(z.object({ sequenceNumber: z.string(), fate: z.object({ fate: z.string(), planId: z.string() }) })),
 });
 
+/** Letters and what killed them. */
+const causes = z.object({
+  letters: z.array(z.object({ messageId: z.string(), rule: z.string(), advice: z.string() })),
+});
+
+/** What a framework wrote on its letter. */
+const evidence = z.object({
+  messageId: z.string(),
+  dialects: z.array(z.string()),
+  evidence: z.object({
+    exceptionType: z.string(),
+    exceptionMessage: z.string(),
+    frame: z.string(),
+    consumer: z.string(),
+    attempts: z.number(),
+  }),
+});
+
 /** A problem. */
 const problem = z.object({ code: z.string(), detail: z.string(), action: z.string() });
 
@@ -83,6 +101,8 @@ export const answers = {
   run,
   planNow,
   letter,
+  causes,
+  evidence,
   problem,
   expiry,
   fate,

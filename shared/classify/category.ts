@@ -1,21 +1,62 @@
-import type { Evidence, Verdict } from './evidence.ts';
+/** Category and advice from evidence, by rules from specific to general. */
+import type { Evidence, Layer, Mechanism, Verdict } from './evidence.ts';
+import { familyOf } from './families.ts';
 
-/**
- * Reason codes that Service Bus writes itself, compared without regard to case, outer blanks or a dot at the end
- * (documented in "Overview of Service Bus dead-letter queues"; the session reason is seen in two spellings).
- */
-const SYSTEM_REASONS: Readonly<Record<string, Verdict>> = {
-  maxdeliverycountexceeded: { category: 'consumer-fault', advice: 'fix-first', rule: 'system:delivery-limit' },
-  ttlexpiredexception: { category: 'expired', advice: 'investigate', rule: 'system:expired' },
-  headersizeexceeded: { category: 'oversized', advice: 'fix-first', rule: 'system:header-size' },
-  'session id is null': { category: 'topology', advice: 'fix-first', rule: 'system:session-missing' },
-  maxtransferhopcountexceeded: { category: 'topology', advice: 'fix-first', rule: 'system:hop-count' },
+/** What the broker's own reasons mean. The consumer had no say in these, whatever exception an earlier attempt has left. */
+const BROKER_DECIDED: Partial<Record<Mechanism, Verdict>> = {
+  expired: { category: 'expired', advice: 'investigate', rule: 'system:expired' },
+  'header-size': { category: 'oversized', advice: 'fix-first', rule: 'system:header-size' },
+  'session-missing': { category: 'topology', advice: 'fix-first', rule: 'system:session-missing' },
+  'hop-count': { category: 'topology', advice: 'fix-first', rule: 'system:hop-count' },
+  'filter-error': { category: 'topology', advice: 'fix-first', rule: 'system:filter-error' },
 };
 
-/** Judges evidence. An application's own reason says that the consumer decided, not what the cause was: have a look. */
-export function judge(evidence: Evidence): Verdict {
-  const reason = evidence.reason?.trim().replace(/\.$/, '').toLowerCase();
-  if (reason === undefined || reason === '') return { category: 'unknown', advice: 'investigate', rule: 'no-reason' };
-  if (Object.hasOwn(SYSTEM_REASONS, reason)) return SYSTEM_REASONS[reason] as Verdict;
+/** Reasons of BabelQueue beside `failed`, which tells nothing: the envelope or its type cannot be handled at all. */
+const BABELQUEUE: Readonly<Record<string, Verdict>> = {
+  poison: { category: 'poison', advice: 'fix-first', rule: 'babelqueue:poison' },
+  unknown_urn: { category: 'poison', advice: 'fix-first', rule: 'babelqueue:unknown-urn' },
+};
+
+/**
+ * Judges evidence. First what the broker decided alone; then what a framework says of the kind of failure; then the exception,
+ * the innermost first; then the delivery limit. An application's own reason says that the consumer decided, not what the cause
+ * was: have a look.
+ */
+export function judge(evidence: Evidence, layers: readonly Layer[]): Verdict {
+  return (
+    (evidence.mechanism && BROKER_DECIDED[evidence.mechanism]) ??
+    frameworkVerdict(layers) ??
+    exceptionVerdict(evidence) ??
+    plainVerdict(evidence, layers)
+  );
+}
+
+function frameworkVerdict(layers: readonly Layer[]): Verdict | undefined {
+  for (const { dialect, evidence } of layers) {
+    if (evidence.mechanism === 'skipped')
+      return { category: 'topology', advice: 'fix-first', rule: `${dialect}:skipped` };
+    const { reason } = evidence;
+    if (dialect === 'babelqueue' && reason !== undefined && Object.hasOwn(BABELQUEUE, reason))
+      return BABELQUEUE[reason];
+  }
+  return undefined;
+}
+
+function exceptionVerdict(evidence: Evidence): Verdict | undefined {
+  const { causeType, causeMessage, exceptionType, exceptionMessage } = evidence;
+  const cause = causeType === undefined ? undefined : familyOf(causeType, causeMessage);
+  return cause ?? (exceptionType === undefined ? undefined : familyOf(exceptionType, exceptionMessage));
+}
+
+function plainVerdict({ reason, exceptionType, mechanism }: Evidence, layers: readonly Layer[]): Verdict {
+  if (mechanism === 'delivery-limit') {
+    const isFunction = layers.some(({ dialect }) => dialect === 'azure-functions');
+    const rule = isFunction && exceptionType === undefined ? 'azure-functions:delivery-limit' : 'system:delivery-limit';
+    return { category: 'consumer-fault', advice: 'fix-first', rule };
+  }
+  if (exceptionType !== undefined && exceptionType !== reason) {
+    return { category: 'unknown', advice: 'investigate', rule: 'exception:unrecognised' };
+  }
+  if (reason === undefined) return { category: 'unknown', advice: 'investigate', rule: 'no-reason' };
   return { category: 'unknown', advice: 'investigate', rule: 'application-reason' };
 }

@@ -48,7 +48,9 @@ export const SUMMARY_KEYS = [
   'reason',
   'category',
   'advice',
+  'rule',
   'exceptionType',
+  'causeType',
   'messageType',
   'fingerprint',
   'source',
@@ -97,6 +99,7 @@ function trait(
       return fingerprint;
     case 'category':
     case 'advice':
+    case 'rule':
       return classification[by];
     default:
       return classification.evidence[by] ?? null;

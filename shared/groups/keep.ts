@@ -26,11 +26,11 @@ export async function countLetters(
     const groups = new Map<Fingerprint, Group>();
     for (const [i, { letter, classification }] of letters.entries()) {
       if (recorded[i] === 'known') continue;
-      const { category, advice, evidence } = classification;
+      const { category, advice, evidence, label } = classification;
       const { fingerprint, words } = causeOf(evidence);
       const { messageType } = evidence;
       const seen = { number: letter.sequenceNumber, category, advice, messageType, at: now, open: true };
-      addTo(groups, groupOf({ ...seen, fingerprint, cause: words }));
+      addTo(groups, groupOf({ ...seen, fingerprint, cause: label ?? words }));
     }
     if (groups.size === 0) return;
     await Promise.all([

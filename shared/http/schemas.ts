@@ -47,6 +47,8 @@ const lists = {
   category: list(z.enum(CATEGORIES)),
   advice: list(z.enum(ADVICES)),
   exceptionType: list(text),
+  causeType: list(text),
+  rule: list(text),
   messageType: list(text),
   messageId: list(text),
   sequenceNumber: list(sequenceNumberSchema),
@@ -60,6 +62,8 @@ export const selectionQuery = z.strictObject({
   notCategory: lists.category,
   notAdvice: lists.advice,
   notExceptionType: lists.exceptionType,
+  notCauseType: lists.causeType,
+  notRule: lists.rule,
   notMessageType: lists.messageType,
   notMessageId: lists.messageId,
   notSequenceNumber: lists.sequenceNumber,
@@ -84,6 +88,8 @@ export function selectionOf(query: z.infer<typeof selectionQuery>): Selection {
     notCategory: category,
     notAdvice: advice,
     notExceptionType: exceptionType,
+    notCauseType: causeType,
+    notRule: rule,
     notMessageType: messageType,
     notMessageId: messageId,
     notSequenceNumber: sequenceNumber,
@@ -92,6 +98,17 @@ export function selectionOf(query: z.infer<typeof selectionQuery>): Selection {
   } = query;
   return {
     ...selection,
-    not: { reason, category, advice, exceptionType, messageType, messageId, sequenceNumber, fingerprint },
+    not: {
+      reason,
+      category,
+      advice,
+      exceptionType,
+      causeType,
+      rule,
+      messageType,
+      messageId,
+      sequenceNumber,
+      fingerprint,
+    },
   };
 }

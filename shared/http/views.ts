@@ -2,10 +2,12 @@
 import type { Source } from '../catalog.ts';
 import type { History } from '../desk/history.ts';
 import type { SourceStatus } from '../desk/sources.ts';
-import type { Letter, LetterProperty } from '../letter.ts';
+import type { Letter } from '../letter.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
+import { classificationView } from './evidenceView.ts';
+import { maskedProperty, textMasker } from './masking.ts';
 
 /** ISO 8601, or `null` for no time. */
 export function iso(ms: number | undefined): string | null {
@@ -34,19 +36,6 @@ export function sourceView({ source, row, snapshot, growth, problems }: SourceSt
   };
 }
 
-/** Properties whose values are never shown, whatever the catalog says. */
-const SECRETS = /authorization|cookie|password|passwd|secret|token|api-?key|access-?key|signature|e-?mail|phone|iban/i;
-const MASKED = '***';
-
-function masked(source: Source, property: LetterProperty): LetterProperty {
-  const hidden = SECRETS.test(property.name) || source.mask.some((name) => sameName(name, property.name));
-  return hidden && property.value !== null ? { ...property, value: MASKED } : property;
-}
-
-function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
 /** One line of a list of letters. */
 export function letterLine(record: LetterRecord) {
   const { letter, classification } = record;
@@ -56,8 +45,11 @@ export function letterLine(record: LetterRecord) {
     reason: classification.evidence.reason ?? null,
     category: classification.category,
     advice: classification.advice,
+    rule: classification.rule,
     messageType: classification.evidence.messageType ?? null,
     exceptionType: classification.evidence.exceptionType ?? null,
+    causeType: classification.evidence.causeType ?? null,
+    label: classification.label ?? null,
     fingerprint: record.fingerprint,
     firstSeen: iso(record.firstSeen),
     enqueuedAt: iso(letter.enqueuedAt),
@@ -69,14 +61,13 @@ export function letterLine(record: LetterRecord) {
 
 /** Everything that is recorded of a letter. */
 export function letterView(source: Source, record: LetterRecord) {
-  const { letter, classification } = record;
+  const { letter } = record;
+  const { description } = record.classification.evidence;
   return {
     ...letterLine(record),
-    description: classification.evidence.description ?? null,
+    description: description === undefined ? null : textMasker(source, letter)(description),
     cause: record.cause,
-    rule: classification.rule,
-    dialects: classification.dialects,
-    ...(classification.error !== undefined && { classifyError: classification.error }),
+    ...classificationView(source, record),
     deliveryCount: letter.deliveryCount,
     correlationId: letter.correlationId ?? null,
     subject: letter.subject ?? null,
@@ -86,7 +77,7 @@ export function letterView(source: Source, record: LetterRecord) {
     to: letter.to ?? null,
     replyTo: letter.replyTo ?? null,
     timeToLiveMs: letter.timeToLive ?? null,
-    properties: letter.properties.map((property) => masked(source, property)),
+    properties: letter.properties.map((property) => maskedProperty(source, property)),
     body: letter.body,
     replay: replayView(letter),
     maybeSentBy: record.maybeSentBy ?? null,

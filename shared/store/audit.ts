@@ -22,6 +22,7 @@ export const OPERATIONS = [
   'chunk.replay',
   'chunk.discard',
   'body.read',
+  'source.reclassify',
   'stop',
   'group.triage',
   'expire',

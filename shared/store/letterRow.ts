@@ -1,7 +1,9 @@
 /** A letter's record and the row it is stored in. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
 import { type Cause, causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import { clean, LIMIT, present } from '../classify/text.ts';
 import {
   type Letter,
   type LetterProperty,
@@ -10,6 +12,7 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
+import { foundCell, foundText } from './foundCell.ts';
 import { Cutter, checked, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
 
@@ -89,6 +92,8 @@ const rowSchema = z.object({
   classifyError: z.string().optional(),
   fingerprint: fingerprintCell.optional(),
   cause: z.string().optional(),
+  /** Absent in rows written before there was more evidence than has columns. */
+  found: foundCell.optional(),
   firstSeen: time,
   cut: json(z.array(z.string())),
   fate: z.enum(['open', ...FATES]),
@@ -105,8 +110,6 @@ export function fromRow(row: StoredRow): LetterRecord {
 /** The row of a letter seen for the first time. */
 export function toRow(source: SourceKey, office: string, letter: Letter, found: Classification, now: number): RowWrite {
   const cutter = new Cutter();
-  const { evidence } = found;
-  const { fingerprint, words } = causeOf(evidence);
   const properties = fittingProperties(letter.properties, cutter);
   return {
     partitionKey: source,
@@ -136,20 +139,62 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     replayId: letter.replay.planId,
     replayOf: letter.replay.of,
     replayedAt: dateCell(letter.replay.at),
-    category: found.category,
-    advice: found.advice,
-    rule: found.rule,
-    evidenceReason: cutter.text('evidence.reason', evidence.reason, 4096),
-    exceptionType: cutter.text('evidence.exceptionType', evidence.exceptionType, 1024),
-    messageType: cutter.text('evidence.messageType', evidence.messageType, 1024),
-    dialects: found.dialects.join(','),
-    classifyError: cutter.text('error', found.error, 1024),
-    fingerprint,
-    cause: words,
+    ...foundCells(found, cutter),
+    ...causeCells(found),
     firstSeen: new Date(now),
     cut: JSON.stringify(cutter.cut),
     fate: 'open',
   };
+}
+
+/** Columns of a classification. None is left out: a merge would keep what an earlier one has found. */
+function foundCells(found: Classification, cutter: Cutter) {
+  const { evidence } = found;
+  return {
+    category: found.category,
+    advice: found.advice,
+    rule: found.rule.slice(0, 600),
+    evidenceReason: cutter.text('evidence.reason', evidence.reason, 4096) ?? '',
+    exceptionType: cutter.text('evidence.exceptionType', evidence.exceptionType, 1024) ?? '',
+    messageType: cutter.text('evidence.messageType', evidence.messageType, 1024) ?? '',
+    dialects: found.dialects.join(','),
+    classifyError: cutter.text('error', found.error, 1024) ?? '',
+    found: foundText(found, cutter),
+  };
+}
+
+/** The cause, in the words of the rule that knows it where one does. */
+function causeCells({ evidence, label }: Classification) {
+  const { fingerprint, words } = causeOf(evidence);
+  return { fingerprint, cause: label ?? words };
+}
+
+/**
+ * What changes in the row of `record` when its letter is judged anew. `isReread`: the letter itself was read again; else the
+ * evidence is the recorded one, and what was cut of it stays cut.
+ */
+export function toRejudged(record: LetterRecord, found: Classification, isReread: boolean): RowWrite {
+  const cutter = new Cutter();
+  const cells = foundCells(found, cutter);
+  const kept = record.cut.filter((name) => !isReread || !/^(?:evidence(?:\.|$)|layers$|error$)/.test(name));
+  return {
+    partitionKey: record.source,
+    rowKey: numberKey(record.letter.sequenceNumber),
+    ...cells,
+    ...causeCells(found),
+    // Made of recorded evidence, which may be cut, it could be another one.
+    ...(!isReread && { fingerprint: record.fingerprint }),
+    cut: JSON.stringify([...new Set([...kept, ...cutter.cut])]),
+  };
+}
+
+/** Whether a classification would be stored just as the record has it. */
+export function isStoredAlike(record: LetterRecord, found: Classification): boolean {
+  const cells = (one: Classification) => {
+    const { found: text, ...columns } = foundCells(one, new Cutter());
+    return { ...columns, found: JSON.parse(text) as unknown };
+  };
+  return isDeepStrictEqual(cells(record.classification), cells(found));
 }
 
 /** A stored row as a record, or `undefined` when it cannot be read. */
@@ -179,12 +224,7 @@ function fittingProperties(properties: readonly LetterProperty[], cutter: Cutter
 }
 
 function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
-  const evidence: Evidence = {
-    ...(row.evidenceReason !== undefined && { reason: row.evidenceReason }),
-    ...(row.description !== undefined && { description: row.description }),
-    ...(row.exceptionType !== undefined && { exceptionType: row.exceptionType }),
-    ...(row.messageType !== undefined && { messageType: row.messageType }),
-  };
+  const evidence = evidenceOf(row);
   const { fingerprint, cause } = row;
   return {
     source: row.partitionKey,
@@ -222,7 +262,14 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
       advice: row.advice,
       rule: row.rule,
       dialects: row.dialects === '' ? [] : row.dialects.split(','),
-      ...(row.classifyError !== undefined && { error: row.classifyError }),
+      ...(row.classifyError && { error: row.classifyError }),
+      layers: row.found?.layers.map((layer) => ({ ...layer, evidence: present(layer.evidence) })) ?? [],
+      ...present({
+        label: row.found?.label,
+        runbook: row.found?.runbook,
+        violations: row.found?.violations,
+        unread: row.found?.unread,
+      }),
       evidence,
     },
   };
@@ -230,4 +277,14 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
 
 function told({ fingerprint, words }: Cause): Pick<LetterRecord, 'fingerprint' | 'cause'> {
   return { fingerprint, cause: words };
+}
+
+function evidenceOf(row: z.infer<typeof rowSchema>): Evidence {
+  return present({
+    ...row.found?.evidence,
+    reason: row.evidenceReason || undefined,
+    description: clean(row.description, LIMIT.reason),
+    exceptionType: row.exceptionType || undefined,
+    messageType: row.messageType || undefined,
+  });
 }

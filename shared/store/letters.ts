@@ -13,7 +13,16 @@ import {
 } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
-import { fromRow, type LetterFate, type LetterRecord, readable, sequenceNumber, toRow } from './letterRow.ts';
+import { inWrites } from './inWrites.ts';
+import {
+  fromRow,
+  type LetterFate,
+  type LetterRecord,
+  readable,
+  sequenceNumber,
+  toRejudged,
+  toRow,
+} from './letterRow.ts';
 import { fingerprintCell, numberKey, time } from './rows.ts';
 import {
   type Cell,
@@ -28,9 +37,6 @@ import {
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
-
-// Rows of one transaction together must stay below 4 MiB; a row here is at most about 60 KiB.
-const ROWS_PER_WRITE = 50;
 
 /** The letters table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class LetterStore {
@@ -52,9 +58,12 @@ export class LetterStore {
     now: number,
   ): Promise<Recorded[]> {
     const results: Recorded[] = [];
-    for (let i = 0; i < letters.length; i += ROWS_PER_WRITE) {
-      const part = letters.slice(i, i + ROWS_PER_WRITE);
-      const rows = part.map(({ letter, classification }) => toRow(source, this.#office, letter, classification, now));
+    const made = letters.map(({ letter, classification }) => ({
+      letter,
+      row: toRow(source, this.#office, letter, classification, now),
+    }));
+    for (const part of inWrites(made)) {
+      const rows = part.map(({ row }) => row);
       try {
         await this.#table.transact(rows.map((row) => ({ kind: 'insert', row })));
         results.push(...part.map(() => 'new' as const));
@@ -99,6 +108,42 @@ export class LetterStore {
         return results;
       } catch (error) {
         if (!(error instanceof StoreConflict)) throw error; // somebody recorded one of them meanwhile: look again
+      }
+    }
+  }
+
+  /**
+   * Writes new judgements of recorded letters, where they are still open and still the same messages; first-seen time, fate and
+   * all that is read from the message stay. Returns how many were written.
+   */
+  async rejudge(
+    changes: readonly { record: LetterRecord; classification: Classification; isReread: boolean }[],
+  ): Promise<number> {
+    const made = changes.map((change) => ({
+      ...change,
+      row: toRejudged(change.record, change.classification, change.isReread),
+    }));
+    let written = 0;
+    for (const part of inWrites(made)) written += await this.#rejudgeTogether(part);
+    return written;
+  }
+
+  async #rejudgeTogether(part: readonly { record: LetterRecord; row: RowWrite }[]): Promise<number> {
+    for (;;) {
+      const stored = await inParallel(part, ({ row }) => this.#table.get(row.partitionKey, row.rowKey));
+      const steps = part.flatMap(({ record, row }, i): Step[] => {
+        const found = stored[i];
+        const known = found && readable(found);
+        if (known === undefined || known.closed !== undefined) return [];
+        if (!isSameMessage(known.letter, record.letter)) return [];
+        return [{ kind: 'merge', row, etag: found?.etag }];
+      });
+      if (steps.length === 0) return 0;
+      try {
+        await this.#table.transact(steps);
+        return steps.length;
+      } catch (error) {
+        if (!(error instanceof StoreConflict)) throw error; // one of them was recorded or closed meanwhile: look again
       }
     }
   }

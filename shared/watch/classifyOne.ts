@@ -35,7 +35,7 @@ export async function classifyOne(office: Office, source: Source, sight: Trigger
         );
         return;
       }
-      await recordLetters(office, source, [read.letter]);
+      await recordLetters(office, source, [read]);
       const [settled] = await queue.hold([sight.lockToken]);
       if (settled === 'lost')
         office.log(`classify ${source.name}: the lock of letter ${number} ended before it was held`);

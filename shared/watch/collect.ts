@@ -66,11 +66,7 @@ async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQ
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const locked = await queue.receive(BATCH, office.collectWaitMs);
     if (locked.length === 0) break;
-    await recordLetters(
-      office,
-      source,
-      locked.map(({ letter }) => letter),
-    );
+    await recordLetters(office, source, locked);
     // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
     const settled = await queue.hold(locked.map(({ lock }) => lock));
     collected += settled.filter((one) => one === 'settled').length;

@@ -77,10 +77,10 @@ async function readAndRecord(
   while (wanted.size > 0) {
     const first = [...wanted].reduce((a, b) => (compareSequenceNumbers(a, b) <= 0 ? a : b));
     const page = await queue.peek(first, PEEK_PAGE);
-    const found: Letter[] = page.map(({ letter }) => letter).filter(({ sequenceNumber }) => wanted.has(sequenceNumber));
+    const found = page.filter(({ letter }) => wanted.has(letter.sequenceNumber));
     await recordLetters(office, source, found);
     wanted.delete(first); // gone since the scan, if it was not in the page
-    for (const { sequenceNumber } of found) wanted.delete(sequenceNumber);
+    for (const { letter } of found) wanted.delete(letter.sequenceNumber);
   }
 }
 
@@ -96,7 +96,7 @@ async function settleDoubts(
     if (there === undefined) {
       if (await office.store.letters.markGone(source.key, letter.sequenceNumber, office.clock())) gone++;
     } else if (!isSameMessage(there.letter, letter)) {
-      await recordLetters(office, source, [there.letter]); // the entity was recreated: the number has a new owner
+      await recordLetters(office, source, [there]); // the entity was recreated: the number has a new owner
     }
   }
   return gone;

@@ -71,6 +71,8 @@ export class TestOffice {
   readonly client: ServiceBusClient;
   readonly keys: RightKeys;
   readonly storage: string;
+  /** App settings that it was started with. */
+  readonly settings: Readonly<Record<string, string>>;
   process: OfficeProcess;
   readonly #start: () => Promise<OfficeProcess>;
   readonly #close: () => Promise<void>;
@@ -80,6 +82,7 @@ export class TestOffice {
     client: ServiceBusClient;
     keys: RightKeys;
     storage: string;
+    settings: Readonly<Record<string, string>>;
     process: OfficeProcess;
     start: () => Promise<OfficeProcess>;
     close: () => Promise<void>;
@@ -88,6 +91,7 @@ export class TestOffice {
     this.client = parts.client;
     this.keys = parts.keys;
     this.storage = parts.storage;
+    this.settings = parts.settings;
     this.process = parts.process;
     this.#start = parts.start;
     this.#close = parts.close;
@@ -282,6 +286,7 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
     client,
     keys: rights,
     storage,
+    settings,
     process,
     start,
     close: async () => {

@@ -1,7 +1,9 @@
 /** Values for unit tests: a letter, its record, a source. Each test says only what it is about. */
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
+import { LetterBody } from '../../shared/classify/body.ts';
 import type { Classification } from '../../shared/classify/evidence.ts';
 import { causeOf } from '../../shared/classify/fingerprint.ts';
+import { Sight } from '../../shared/classify/sight.ts';
 import type { Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import type { PlanHead } from '../../shared/plan/plan.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
@@ -40,6 +42,13 @@ export function aLetter(changes: Partial<Letter> = {}): Letter {
   };
 }
 
+/** A letter as classification sees it, with `body` for its one section. */
+export function aSight(changes: Partial<Letter> = {}, body = '', consumedBy?: string): Sight {
+  const bytes = Buffer.from(body);
+  const letter = aLetter({ body: { kind: 'data', bytes: bytes.length, hash: 'hash-1' }, ...changes });
+  return new Sight(letter, new LetterBody(letter.body, () => [bytes]), consumedBy);
+}
+
 export function aRecord(changes: Partial<Letter> = {}, found: Partial<Classification> = {}): LetterRecord {
   const letter = aLetter(changes);
   const classification: Classification = {
@@ -48,6 +57,7 @@ export function aRecord(changes: Partial<Letter> = {}, found: Partial<Classifica
     rule: 'application-reason',
     evidence: { ...(letter.reason !== undefined && { reason: letter.reason }) },
     dialects: ['service-bus'],
+    layers: [],
     ...found,
   };
   const { fingerprint, words } = causeOf(classification.evidence);

@@ -12,7 +12,7 @@ import { openOffice } from '../../shared/open.ts';
 import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import { takeStorage } from '../harness/storage.ts';
-import { aLetter, CONNECTION, NOW } from '../harness/values.ts';
+import { aLetter, aSight, CONNECTION, NOW } from '../harness/values.ts';
 
 const HOUR = 3_600_000;
 let office: Office;
@@ -45,7 +45,7 @@ const letter = (number: number, reason = 'Declined') =>
 
 /** Records letters as trigger, timer and reconcile do. */
 async function arrive(letters: readonly ReturnType<typeof letter>[], through = office): Promise<void> {
-  const classified = letters.map((one) => ({ letter: one, classification: classify(one) }));
+  const classified = letters.map((one) => ({ letter: one, classification: classify(aSight(one)) }));
   const recorded = await through.store.letters.record(source.key, classified, now);
   await countLetters(through, source, classified, recorded, now);
 }

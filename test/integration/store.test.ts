@@ -13,7 +13,14 @@ let store: Store;
 let source: SourceKey;
 const PLAN = '20261130t104512-aaaaaaaa' as PlanId;
 const OTHER = '20261130t104512-bbbbbbbb' as PlanId;
-const classification = { category: 'unknown', advice: 'investigate', rule: 'x', evidence: {}, dialects: [] } as const;
+const classification = {
+  category: 'unknown',
+  advice: 'investigate',
+  rule: 'x',
+  evidence: {},
+  dialects: [],
+  layers: [],
+} as const;
 
 beforeAll(async () => {
   store = openStore({ AzureWebJobsStorage: await takeStorage() }, 'test', randomUUID);

@@ -3,9 +3,9 @@ import { describe, expect, it, test } from 'vitest';
 import { ADVICES, CATEGORIES, type Dialect } from '../../shared/classify/evidence.ts';
 import { classify, DIALECTS } from '../../shared/classify/index.ts';
 import type { Letter, LetterProperty, PlanId, SequenceNumber } from '../../shared/letter.ts';
-import { aLetter, NOW } from '../harness/values.ts';
+import { aLetter, aSight, NOW } from '../harness/values.ts';
 
-const of = (reason: string | undefined, changes: Partial<Letter> = {}) => classify(aLetter({ reason, ...changes }));
+const of = (reason: string | undefined, changes: Partial<Letter> = {}) => classify(aSight({ reason, ...changes }));
 
 describe("the broker's own reasons", () => {
   const reasons = [
@@ -97,17 +97,19 @@ test("the message's subject is its type", () => {
 describe('dialects', () => {
   const says = (name: string, evidence: Record<string, string> | undefined): Dialect => ({
     name,
+    layer: 'framework',
     read: () => evidence,
   });
   const fails: Dialect = {
     name: 'fragile',
+    layer: 'framework',
     read: () => {
       throw new Error('cannot read this', { cause: new Error('odd header') });
     },
   };
 
   test('the first to know a field decides it, the others add what it left out', () => {
-    const found = classify(aLetter(), [
+    const found = classify(aSight(), [
       says('one', { reason: 'first' }),
       says('none', undefined),
       says('two', { reason: 'second', messageType: 'T' }),
@@ -117,13 +119,14 @@ describe('dialects', () => {
   });
 
   test('one that throws makes the letter unknown, with the error and what was known so far', () => {
-    const found = classify(aLetter({ reason: 'MaxDeliveryCountExceeded' }), [says('one', { messageType: 'T' }), fails]);
+    const found = classify(aSight({ reason: 'MaxDeliveryCountExceeded' }), [says('one', { messageType: 'T' }), fails]);
     expect(found).toEqual({
       category: 'unknown',
       advice: 'investigate',
       rule: 'dialect-failed',
-      evidence: { reason: 'MaxDeliveryCountExceeded', messageType: 'T' },
+      evidence: { messageType: 'T' },
       dialects: ['one'],
+      layers: [{ dialect: 'one', layer: 'framework', evidence: { messageType: 'T' } }],
       error: 'fragile: cannot read this: odd header',
     });
   });
@@ -133,11 +136,12 @@ describe('dialects', () => {
     (thrown) => {
       const odd: Dialect = {
         name: 'odd',
+        layer: 'framework',
         read: () => {
           throw thrown;
         },
       };
-      const found = classify(aLetter(), [odd, ...DIALECTS]);
+      const found = classify(aSight(), [odd, ...DIALECTS]);
       expect(found.rule).toBe('dialect-failed');
       expect(found.error).toMatch(/^odd: /);
     },
@@ -146,11 +150,12 @@ describe('dialects', () => {
   test('an endless error is cut', () => {
     const loud: Dialect = {
       name: 'loud',
+      layer: 'framework',
       read: () => {
         throw new Error('x'.repeat(100_000));
       },
     };
-    expect(classify(aLetter(), [loud]).error?.length).toBeLessThan(600);
+    expect(classify(aSight(), [loud]).error?.length).toBeLessThan(600);
   });
 });
 
@@ -189,7 +194,7 @@ const anyLetter: fc.Arbitrary<Letter> = fc
 test('whatever the letter, it gets a category and an advice and nothing is thrown', () => {
   fc.assert(
     fc.property(anyLetter, (letter) => {
-      const found = classify(letter);
+      const found = classify(aSight(letter));
       expect(CATEGORIES).toContain(found.category);
       expect(ADVICES).toContain(found.advice);
       if (letter.replay.count > 0) expect(found.advice).not.toBe('replay');

@@ -23,7 +23,13 @@ const record = aRecord(
   {
     category: 'poison',
     advice: 'fix-first',
-    evidence: { reason: 'ParseError', exceptionType: 'ParseError', messageType: 'OrderPlaced' },
+    rule: 'own:parse',
+    evidence: {
+      reason: 'ParseError',
+      exceptionType: 'ParseError',
+      causeType: 'SyntaxError',
+      messageType: 'OrderPlaced',
+    },
   },
 );
 const { firstSeen } = record;
@@ -35,6 +41,8 @@ describe('a list of what to leave out', () => {
     ['category', { not: { category: ['transient'] } }, { not: { category: ['poison'] } }],
     ['advice', { not: { advice: ['replay'] } }, { not: { advice: ['fix-first'] } }],
     ['exceptionType', { not: { exceptionType: ['parseerror'] } }, { not: { exceptionType: ['ParseError'] } }],
+    ['causeType', { not: { causeType: ['ParseError'] } }, { not: { causeType: ['SyntaxError'] } }],
+    ['rule', { not: { rule: ['own:other'] } }, { not: { rule: ['own:parse'] } }],
     ['messageType', { not: { messageType: ['x'] } }, { not: { messageType: ['OrderPlaced'] } }],
     ['messageId', { not: { messageId: ['M-1'] } }, { not: { messageId: ['m-1'] } }],
     ['sequenceNumber', { not: { sequenceNumber: ['1'] } }, { not: { sequenceNumber: ['17'] } }],
@@ -58,6 +66,8 @@ describe('each condition chooses and rejects by itself', () => {
     ['category', { category: ['poison'] }, { category: ['transient', 'unknown'] }],
     ['advice', { advice: ['fix-first'] }, { advice: ['replay'] }],
     ['exceptionType', { exceptionType: ['ParseError'] }, { exceptionType: ['parseerror'] }],
+    ['causeType', { causeType: ['SyntaxError'] }, { causeType: ['ParseError'] }],
+    ['rule', { rule: ['own:parse'] }, { rule: ['own'] }],
     ['messageType', { messageType: ['OrderPlaced'] }, { messageType: ['orderplaced'] }],
     ['messageId', { messageId: ['m-1'] }, { messageId: ['M-1'] }],
     ['sequenceNumber', { sequenceNumber: ['1', '17'] }, { sequenceNumber: ['170'] }],
@@ -155,8 +165,8 @@ describe('the selection in a query says the same as in JSON', () => {
       { category: ['poison'], advice: ['replay', 'fix-first'] },
     ],
     [
-      { exceptionType: 'E', messageType: 'M', messageId: 'i' },
-      { exceptionType: ['E'], messageType: ['M'], messageId: ['i'] },
+      { exceptionType: 'E', causeType: 'C', rule: 'own:r', messageType: 'M', messageId: 'i' },
+      { exceptionType: ['E'], causeType: ['C'], rule: ['own:r'], messageType: ['M'], messageId: ['i'] },
     ],
     [{ sequenceNumber: ['1', '9223372036854775807'] }, { sequenceNumber: ['1', '9223372036854775807'] }],
     [{ seenFrom: '2026-11-30T01:00:00+01:00' }, { seenFrom: '2026-11-30T00:00:00Z' }],
@@ -172,6 +182,7 @@ describe('the selection in a query says the same as in JSON', () => {
       { minReplayCount: 1, maxReplayCount: 3 },
     ],
     [{ notReason: ['a', 'b'], notCategory: 'poison' }, { not: { reason: ['a', 'b'], category: ['poison'] } }],
+    [{ notCauseType: 'C', notRule: ['a', 'b'] }, { not: { causeType: ['C'], rule: ['a', 'b'] } }],
     [{}, {}],
   ])('%j', (query, json) => {
     expect(selectionOf(selectionQuery.parse(query))).toEqual({ not: {}, ...selectionSchema.parse(json) });

@@ -68,6 +68,40 @@ describe('masking', () => {
     expect(letterView(aSource(), record).properties).toEqual([{ name: 'token', type: 'uuid', value: '***' }]);
   });
 
+  test('is hidden also where evidence repeats it', () => {
+    const properties = [
+      { name: 'e-mail', type: 'string', value: 'ada@example.org' },
+      { name: 'MT-Fault-Message', type: 'string', value: 'card 4111 of ada@example.org is not honoured' },
+      { name: 'pin-token', type: 'string', value: '1' },
+    ];
+    const evidence = {
+      exceptionMessage: 'card 4111 of ada@example.org is not honoured',
+      causeMessage: 'no mailbox ada@example.org in line 1',
+      description: 'for ada@example.org',
+      consumer: 'mailer',
+    };
+    const layers = [{ dialect: 'masstransit', layer: 'framework', evidence }] as const;
+    const record = aRecord({ properties }, { evidence, layers, error: 'odd: ada@example.org' });
+    const view = letterView(aSource({ mask: ['mt-fault-message'] }), record);
+    const hidden = {
+      exceptionMessage: '***',
+      causeMessage: 'no mailbox *** in line 1',
+      description: 'for ***',
+      consumer: 'mailer',
+    };
+    expect(view).toMatchObject({ evidence: hidden, layers: [{ evidence: hidden }], description: 'for ***' });
+    expect(JSON.stringify(view)).not.toContain('ada@');
+    expect(JSON.stringify(letterView(aSource(), record))).toContain('card 4111 of ***');
+  });
+
+  test('is hidden by the name of the evidence, too', () => {
+    const record = aRecord({}, { evidence: { exceptionMessage: 'personal', frame: 'A.b' } });
+    expect(letterView(aSource({ mask: ['exceptionMessage'] }), record).evidence).toEqual({
+      exceptionMessage: '***',
+      frame: 'A.b',
+    });
+  });
+
   test('does not touch the record itself', () => {
     const record = aRecord({ properties: [{ name: 'token', type: 'string', value: 'x' }] });
     letterView(aSource(), record);
@@ -101,6 +135,29 @@ describe('a letter', () => {
       fate: { fate: 'replayed', planId: PLAN_ID },
       classifyError: 'odd: no',
     });
+  });
+
+  test('tells its evidence layer by layer, with times as text', () => {
+    const evidence = { reason: 'x', exceptionType: 'A', failedAt: NOW, attempts: 3 };
+    const layers = [{ dialect: 'masstransit', layer: 'framework', evidence: { failedAt: NOW } }] as const;
+    const violations = [{ path: 'lines[0].sku', problem: 'type' }];
+    const view = letterView(aSource(), aRecord({}, { evidence, layers, violations, unread: ['body'], label: 'L' }));
+    expect(view).toMatchObject({
+      label: 'L',
+      evidence: { reason: 'x', exceptionType: 'A', failedAt: '2026-11-30T10:45:12.000Z', attempts: 3 },
+      layers: [{ dialect: 'masstransit', layer: 'framework', evidence: { failedAt: '2026-11-30T10:45:12.000Z' } }],
+      violations,
+      unread: ['body'],
+    });
+  });
+
+  test("shows the runbook of the rule that judged it, else the source's", () => {
+    const source = aSource({ runbook: 'https://example.org/source' });
+    expect(letterView(source, aRecord()).runbook).toBe('https://example.org/source');
+    expect(letterView(source, aRecord({}, { runbook: 'https://example.org/rule' })).runbook).toBe(
+      'https://example.org/rule',
+    );
+    expect(letterView(aSource(), aRecord()).runbook).toBeNull();
   });
 
   test('never carries its body', () => {

@@ -1,32 +1,73 @@
-import type { Letter } from '../../letter.ts';
-import type { Dialect, Evidence } from '../evidence.ts';
+import type { Dialect, Evidence, Mechanism } from '../evidence.ts';
+import { isExceptionName, readException } from '../exceptions.ts';
+import { ownFrame } from '../frames.ts';
+import type { Sight } from '../sight.ts';
+import { clean, countOf, LIMIT, present } from '../text.ts';
+
+/**
+ * Reason codes that Service Bus writes itself, compared without regard to case, outer blanks or a dot at the end
+ * (documented in "Overview of Service Bus dead-letter queues"; the session reason is seen in two spellings).
+ */
+const SYSTEM_REASONS: Readonly<Record<string, Mechanism>> = {
+  maxdeliverycountexceeded: 'delivery-limit',
+  ttlexpiredexception: 'expired',
+  headersizeexceeded: 'header-size',
+  'session id is null': 'session-missing',
+  maxtransferhopcountexceeded: 'hop-count',
+};
+
+/** Exceptions of rules: with dead-lettering on filter errors on, the reason is their name and the description their message. */
+const FILTER_ERRORS: readonly string[] = ['filterexception', 'ruleactionexception'];
 
 /**
  * Service Bus itself: the reason and description that the broker or the consumer wrote when it dead-lettered.
- * Microsoft recommends putting the exception's type in the reason, so a reason that looks like one is read as one.
+ * Microsoft recommends putting the exception's type in the reason, so a reason that looks like one is read as one; and many
+ * consumers put the printed exception into the description.
  */
 export const serviceBus: Dialect = {
   name: 'service-bus',
-  read(letter: Letter): Evidence | undefined {
-    const reason = text(letter.reason);
-    const description = text(letter.description);
-    const messageType = text(letter.subject);
+  layer: 'broker',
+  read({ letter }: Sight): Evidence | undefined {
+    const reason = clean(letter.reason, LIMIT.reason);
+    const description = clean(letter.description, LIMIT.reason);
     if (reason === undefined && description === undefined) return undefined;
+    const mechanism = mechanismOf(reason);
+    const own = mechanism === 'dead-lettered' || mechanism === 'filter-error' || mechanism === undefined;
     return {
-      ...(reason !== undefined && { reason }),
-      ...(description !== undefined && { description }),
-      ...(messageType !== undefined && { messageType }),
-      ...(reason !== undefined && looksLikeException(reason) && { exceptionType: reason }),
+      ...present({ reason, description, mechanism }),
+      ...(own ? exceptionOf(reason, description) : attemptsOf(mechanism, description)),
     };
   },
 };
 
-function text(value: string | undefined): string | undefined {
-  const trimmed = value?.trim();
-  return trimmed ? trimmed : undefined;
+function mechanismOf(reason: string | undefined): Mechanism | undefined {
+  if (reason === undefined) return undefined;
+  const key = reason.replace(/\.$/, '').toLowerCase();
+  if (Object.hasOwn(SYSTEM_REASONS, key)) return SYSTEM_REASONS[key];
+  return FILTER_ERRORS.includes(key.slice(key.lastIndexOf('.') + 1)) ? 'filter-error' : 'dead-lettered';
 }
 
-/** `TTLExpiredException` is the broker's own reason code, not an exception of a consumer. */
-function looksLikeException(reason: string): boolean {
-  return /^[A-Za-z_][\w.+$\\]{0,250}(?:Exception|Error|Fault)$/.test(reason) && !/^TTLExpiredException$/i.test(reason);
+function exceptionOf(reason: string | undefined, description: string | undefined): Evidence {
+  const printed = readException(description);
+  const frame = ownFrame(description);
+  if (reason !== undefined && isExceptionName(reason)) {
+    const isSame = printed.exceptionType === reason;
+    const exceptionMessage = isSame ? printed.exceptionMessage : clean(description, LIMIT.message);
+    const inner = printed.causeType !== undefined || isSame ? printed.causeType : printed.exceptionType;
+    return present({
+      exceptionType: reason,
+      exceptionMessage,
+      causeType: inner,
+      causeMessage:
+        inner === undefined ? undefined : (printed.causeMessage ?? (isSame ? undefined : printed.exceptionMessage)),
+      frame,
+    });
+  }
+  return present({ ...printed, frame });
+}
+
+/** The broker writes "Message could not be consumed after 10 delivery attempts." */
+function attemptsOf(mechanism: Mechanism, description: string | undefined): Evidence {
+  if (mechanism !== 'delivery-limit' || description === undefined) return {};
+  return present({ attempts: countOf(/\bafter (\d{1,9}) delivery attempts?\b/i.exec(description)?.[1]) });
 }
