@@ -124,10 +124,7 @@ var receiveQueues = [
       flatten(map(
         namespace.sources,
         source =>
-          filter(
-            [source.?queue, source.?replay.?forwardQueue, source.?replay.?replayQueue],
-            name => name != null
-          )
+          filter([source.?queue, source.?replay.?forwardQueue, source.?replay.?replayQueue], name => name != null)
       )),
       name => toLower(name)
     )
@@ -269,9 +266,7 @@ module functionApp 'modules/functionApp.bicep' = {
     serviceName: serviceName
     nodeVersion: nodeVersion
     instanceMemoryMB: instanceMemoryMB
-    maximumInstanceCount: maximumInstanceCount > 0
-      ? maximumInstanceCount
-      : min(1000, ownGroups + length(triggered) + 4)
+    maximumInstanceCount: maximumInstanceCount > 0 ? maximumInstanceCount : min(1000, ownGroups + length(triggered) + 4)
     zoneRedundant: zoneRedundant
     alwaysReady: map(filter(triggered, source => source.?alwaysReady ?? false), source => {
       name: 'function:classify-${source.name}'
@@ -335,10 +330,7 @@ module backstop 'modules/backstop.bicep' = [
         'Microsoft.ServiceBus/namespaces',
         namespace.name
       )
-      entities: union(
-        [],
-        map(namespace.sources, source => source.?queue ?? source.?topic)
-      )
+      entities: union([], map(namespace.sources, source => source.?queue ?? source.?topic))
       threshold: backstopThreshold
       actionGroupId: officeAlerts.outputs.actionGroupId
     }

@@ -22,7 +22,10 @@ const days = (n: number) => n * DAY;
 /** Where the entities are. `connection` names an app setting (connection string) or a section `X__fullyQualifiedNamespace`. */
 const namespaceSchema = z.strictObject({
   connection: settingName,
-  /** Azure Resource Manager id of the namespace; preflight reads entity facts there when it is given. */
+  /**
+   * Azure Resource Manager id of the namespace; preflight reads entity facts there when it is known. Where it is absent here,
+   * the setting `X__namespaceResourceId` tells it, which is written when the office is deployed.
+   */
   resourceId: z.string().startsWith('/subscriptions/').optional(),
   /** Ceiling for the office's own traffic, operations a second over all its sources. */
   operationsPerSecond: z.number().int().min(1).max(100_000).default(200),
@@ -213,7 +216,10 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
   for (const [name, entry] of Object.entries(parsed.data.namespaces)) {
     const host = namespaceHost(entry.connection, settings);
     if (host === undefined) problems.push(`namespaces.${name}: ${missingConnection(entry.connection)}`);
-    else namespaces.set(name, { label: name, host, ...entry });
+    else {
+      const resourceId = entry.resourceId ?? (settings[`${entry.connection}__namespaceResourceId`] || undefined);
+      namespaces.set(name, { label: name, host, ...entry, resourceId });
+    }
   }
   if (problems.length > 0) throw invalid(problems);
   const declared = (json as { sources: Record<string, unknown>[] }).sources;

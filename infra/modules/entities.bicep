@@ -1,5 +1,5 @@
-// The entities of a catalog, for a namespace that is made for trying the office out. An entity that is named more than once
-// is made once, as its source describes it.
+// The entities of a catalog, for a namespace that is made for trying the office out. What is named more than once is
+// made once, with the facts of all; where they contradict, those of its own source count.
 
 #disable-diagnostics use-user-defined-types // sources have their schema in shared/catalog.ts; a field that is false or a text has no type here
 
@@ -32,12 +32,15 @@ func sandboxOf(name string) queueType => {
 func targetOf(source object) string? => source.?replay.?forwardQueue ?? source.?replay.?replayQueue
 
 @export()
-@description('The queues of sources. The last of the same name counts, so sources come last.')
+@description('The queues of sources. What is said last counts, so they come last.')
 func queuesOf(sources object[]) queueType[] =>
   map(
     items(reduce(
       flatten([
-        map(filter(sources, source => source.?replay.?sandboxQueue != null), source => sandboxOf(source.replay.sandboxQueue))
+        map(
+          filter(sources, source => source.?replay.?sandboxQueue != null),
+          source => sandboxOf(source.replay.sandboxQueue)
+        )
         flatten(map(
           sources,
           source =>

@@ -13,15 +13,9 @@ param principalId string
 param rights rightsType
 
 @description('Azure Service Bus Data Receiver.')
-var receiver = subscriptionResourceId(
-  'Microsoft.Authorization/roleDefinitions',
-  '4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0'
-)
+var receiver = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0')
 @description('Azure Service Bus Data Sender.')
-var sender = subscriptionResourceId(
-  'Microsoft.Authorization/roleDefinitions',
-  '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39'
-)
+var sender = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39')
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' existing = {
   name: namespaceName
