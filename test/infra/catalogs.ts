@@ -63,7 +63,7 @@ const GUEST: Scenario = {
         namespace: 'shipping',
         queue: 'parcels',
         mode: 'defer',
-        owner: owner('shipping`s "best"'),
+        owner: owner('shipping`s "best"', 'shipping@example.org'),
         entity: { partitioned: true },
         alwaysReady: true,
         alert: { severity: 4 },
