@@ -55,7 +55,7 @@ const replaySchema = z.strictObject({
   sandboxQueue: entityName.optional(),
 });
 
-/** Reserved for signals: when to wake the owner. Growth, never "more than zero". */
+/** When to wake the owner: read by infra/. Growth, never "more than zero". */
 const alertSchema = z.strictObject({
   growthIn15Minutes: z.number().int().min(1).default(50),
   severity: z.number().int().min(0).max(4).default(2),
@@ -106,7 +106,7 @@ const sourceSchema = z
     mask: z.array(z.string().min(1).max(256)).max(200).default([]),
     /** Reserved: keep a copy of removed letters in the archive container. */
     archive: z.boolean().default(false),
-    /** Reserved: one always-ready instance for this source's trigger. */
+    /** One always-ready instance for this source's trigger: read by infra/. */
     alwaysReady: z.boolean().default(false),
     alert: alertSchema.prefault({}),
     rules: z.array(ruleSchema).max(200).default([]),

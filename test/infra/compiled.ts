@@ -35,11 +35,6 @@ export function withoutGenerator(value: Value): Value {
   return Object.fromEntries(rest.map(([name, field]) => [name, withoutGenerator(field)]));
 }
 
-/** The version of the compiler that made a template. */
-export function versionOf(template: Fields): string {
-  return String(fields(fields(template.metadata)._generator).version);
-}
-
 /** The same template for another catalog: the compiler puts the file into a variable. */
 export function withCatalog(template: Fields, catalog: unknown): Fields {
   const variables = fields(template.variables);

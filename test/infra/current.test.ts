@@ -1,22 +1,16 @@
-/** Whether infra/azuredeploy.json, which the other tests read, is what the Bicep files say. Needs a compiler; fetches none. */
+/** Whether infra/azuredeploy.json, which the other tests read, is what the Bicep files say. Needs the compiler of
+ * that version; fetches none. */
 import { expect, test } from 'vitest';
 import { guid, uniqueString } from './arm/hash.ts';
-import { SCENARIOS } from './catalogs.ts';
-import { committed, compile, deployed, versionOf, withoutGenerator } from './compiled.ts';
-import { findCompiler } from './compiler.ts';
+import { committed, compile, withoutGenerator } from './compiled.ts';
+import { BICEP_VERSION, findCompiler } from './compiler.ts';
 
 const compiler = await findCompiler();
 
-test.skipIf(compiler === undefined)('infra/azuredeploy.json is current', async () => {
+// Another version may write the same differently; `npm run infra` compares what it means.
+test.skipIf(compiler?.version !== BICEP_VERSION)('infra/azuredeploy.json is current', async () => {
   if (compiler === undefined) return;
-  const template = await compile(compiler);
-  if (versionOf(template) === versionOf(committed())) {
-    expect(withoutGenerator(template), 'npm run infra -- --write').toEqual(withoutGenerator(committed()));
-  }
-  // Another version of the compiler may write it differently, but must mean the same.
-  for (const { catalog, parameters } of SCENARIOS) {
-    expect(deployed(template, catalog, parameters)).toEqual(deployed(committed(), catalog, parameters));
-  }
+  expect(withoutGenerator(await compile(compiler)), 'npm run infra -- --write').toEqual(withoutGenerator(committed()));
 });
 
 // Seen in what `bicep snapshot` predicts.
