@@ -70,7 +70,6 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
-    keyVaultReferenceIdentity: identityId
     functionAppConfig: {
       deployment: {
         storage: {
