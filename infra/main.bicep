@@ -165,23 +165,17 @@ var triggered = filter(
 @description('Scale groups besides those of the triggers: HTTP, the timers collect, reconcile, expire and watch, the queue.')
 var ownGroups = 6
 
-@description('Settings that lead to the namespaces. What follows the two underscores is for the host, but the last: for the office.')
-var connections = reduce(
-  namespaces,
-  {},
-  (all, namespace) =>
-    union(all, {
-      '${namespace.connection}__fullyQualifiedNamespace': '${namespace.name}.${busDomain}'
-      '${namespace.connection}__credential': 'managedidentity'
-      '${namespace.connection}__clientId': identity.properties.clientId
-      '${namespace.connection}__namespaceResourceId': resourceId(
-        namespace.subscriptionId,
-        namespace.resourceGroup,
-        'Microsoft.ServiceBus/namespaces',
-        namespace.name
-      )
-    })
-)
+@description('How the app gets to the namespaces.')
+var connections = map(namespaces, namespace => {
+  setting: namespace.connection
+  host: '${namespace.name}.${busDomain}'
+  resourceId: resourceId(
+    namespace.subscriptionId,
+    namespace.resourceGroup,
+    'Microsoft.ServiceBus/namespaces',
+    namespace.name
+  )
+})
 
 @description('Owners of sources, each once.')
 var owners = union([], map(catalog.sources, source => toLower(source.owner.contact)))
@@ -276,12 +270,9 @@ module functionApp 'modules/functionApp.bicep' = {
     clientId: identity.properties.clientId
     insightsName: insightsName
     packageUrl: storage.outputs.packageUrl
-    settings: union(officeSettings, connections, {
-      AzureWebJobsStorage__accountName: storageName
-      AzureWebJobsStorage__credential: 'managedidentity'
-      AzureWebJobsStorage__clientId: identity.properties.clientId
-      DLO_RESOURCE_MANAGER_URL: environment().resourceManager
-    })
+    storageName: storageName
+    connections: connections
+    settings: union(officeSettings, { DLO_RESOURCE_MANAGER_URL: environment().resourceManager })
     authClientId: authClientId
     workspaceId: monitoring.outputs.workspaceId
   }

@@ -1,6 +1,6 @@
 // The function app on a Flex Consumption plan. It proves who it is by its identity everywhere; no setting holds a secret.
 
-import { alwaysReadyType, textsType } from 'types.bicep'
+import { alwaysReadyType, connectionType, textsType } from 'types.bicep'
 
 @description('Where.')
 param location string
@@ -32,6 +32,10 @@ param clientId string
 param insightsName string
 @description('Address of the container that holds the deployed package.')
 param packageUrl string
+@description('Name of the storage account.')
+param storageName string
+@description('The namespaces.')
+param connections connectionType[]
 @description('Settings beside those that this module makes.')
 param settings textsType
 @description('Client id of the app registration that callers get tokens for; empty: App Service authentication is off.')
@@ -41,6 +45,19 @@ param workspaceId string
 
 @description('Whether App Service authentication is on.')
 var hasAuth = !empty(authClientId)
+
+@description('Settings that lead to the namespaces. The host reads the sections, but for the resource ids: the office does.')
+var busSettings = reduce(
+  connections,
+  {},
+  (all, connection) =>
+    union(all, {
+      '${connection.setting}__fullyQualifiedNamespace': connection.host
+      '${connection.setting}__credential': 'managedidentity'
+      '${connection.setting}__clientId': clientId
+      '${connection.setting}__namespaceResourceId': connection.resourceId
+    })
+)
 
 resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
   name: insightsName
@@ -101,7 +118,10 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
-  properties: union(settings, {
+  properties: union(settings, busSettings, {
+    AzureWebJobsStorage__accountName: storageName
+    AzureWebJobsStorage__credential: 'managedidentity'
+    AzureWebJobsStorage__clientId: clientId
     APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${clientId};Authorization=AAD'
     DLO_AUTH: hasAuth ? 'app-service' : 'keys'

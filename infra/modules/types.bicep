@@ -97,6 +97,17 @@ type rightsType = {
 }
 
 @export()
+@description('How the app gets to a namespace.')
+type connectionType = {
+  @description('Name of the section of settings.')
+  setting: string
+  @description('Host of the namespace.')
+  host: string
+  @description('Resource id of the namespace.')
+  resourceId: string
+}
+
+@export()
 @description('A scale group that keeps instances.')
 type alwaysReadyType = {
   @description('function:<name of the function>.')

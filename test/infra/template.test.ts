@@ -8,6 +8,7 @@ import { ROLES } from '../../shared/http/caller.ts';
 import { openOffice } from '../../shared/open.ts';
 import { targetOf } from '../../shared/plan/preflight.ts';
 import { RUNS_QUEUE } from '../../shared/store/runs.ts';
+import { type Expression, isExpression, parseExpression } from './arm/expression.ts';
 import { type Fields, fields, Later, list, text, type Value } from './arm/functions.ts';
 import type { Resource } from './arm/template.ts';
 import { GUEST, OWN, SCENARIOS, type Scenario, TRIED } from './catalogs.ts';
@@ -466,6 +467,22 @@ describe('the files with parameters', () => {
     expect(values('infra/environments/test.json').createServiceBus).toBe(true);
     expect(values('infra/environments/production.json').createServiceBus).toBe(false);
   });
+});
+
+// Azure evaluates lambdas before anything is there; the compiler does not mind.
+test('no lambda asks for what is known only once a resource is there', () => {
+  const asks = (expression: Expression, inLambda: boolean): boolean => {
+    if (expression.kind === 'value') return false;
+    if (expression.kind === 'member') return [expression.of, expression.key].some((one) => asks(one, inLambda));
+    if (inLambda && expression.name === 'reference') return true;
+    return expression.args.some((one) => asks(one, inLambda || expression.name === 'lambda'));
+  };
+  const expressions = [...JSON.stringify(template).matchAll(/"(\[(?:[^"\\]|\\.)*\])"/g)].map(
+    ([, quoted]) => JSON.parse(`"${quoted}"`) as string,
+  );
+  const found = expressions.filter((one) => isExpression(one) && one.includes('lambda('));
+  expect(found.length).toBeGreaterThan(10);
+  expect(found.filter((one) => asks(parseExpression(one), false))).toEqual([]);
 });
 
 test('the templates need nothing from a registry', () => {
