@@ -25,7 +25,10 @@ const days = (n: number) => n * DAY;
 /** Where the entities are. `connection` names an app setting (connection string) or a section `X__fullyQualifiedNamespace`. */
 const namespaceSchema = z.strictObject({
   connection: settingName,
-  /** Azure Resource Manager id of the namespace; preflight reads entity facts there when it is given. */
+  /**
+   * Azure Resource Manager id of the namespace; preflight reads entity facts there when it is known. Where it is absent here,
+   * the setting `X__namespaceResourceId` tells it, which is written when the office is deployed.
+   */
   resourceId: z.string().startsWith('/subscriptions/').optional(),
   /** Ceiling for the office's own traffic, operations a second over all its sources. */
   operationsPerSecond: z.number().int().min(1).max(100_000).default(200),
@@ -55,7 +58,7 @@ const replaySchema = z.strictObject({
   sandboxQueue: entityName.optional(),
 });
 
-/** Reserved for signals: when to wake the owner. Growth, never "more than zero". */
+/** When to wake the owner: read by infra/. Growth, never "more than zero". */
 const alertSchema = z.strictObject({
   growthIn15Minutes: z.number().int().min(1).default(50),
   severity: z.number().int().min(0).max(4).default(2),
@@ -102,7 +105,7 @@ const sourceSchema = z
     mask: z.array(z.string().min(1).max(256)).max(200).default([]),
     /** Reserved: keep a copy of removed letters in the archive container. */
     archive: z.boolean().default(false),
-    /** Reserved: one always-ready instance for this source's trigger. */
+    /** One always-ready instance for this source's trigger: read by infra/. */
     alwaysReady: z.boolean().default(false),
     alert: alertSchema.prefault({}),
     /** Who consumes, where the message itself cannot say it. */
@@ -222,7 +225,10 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
   for (const [name, entry] of Object.entries(parsed.data.namespaces)) {
     const host = namespaceHost(entry.connection, settings);
     if (host === undefined) problems.push(`namespaces.${name}: ${missingConnection(entry.connection)}`);
-    else namespaces.set(name, { label: name, host, ...entry });
+    else {
+      const resourceId = entry.resourceId ?? (settings[`${entry.connection}__namespaceResourceId`] || undefined);
+      namespaces.set(name, { label: name, host, ...entry, resourceId });
+    }
   }
   if (problems.length > 0) throw invalid(problems);
   const declared = (json as { sources: Record<string, unknown>[] }).sources;

@@ -22,6 +22,16 @@ export const ERRORS = {
     title: 'The caller is not named',
     action: 'Send the header `x-operator` with your name, at most 100 printable characters; it goes into the audit.',
   },
+  DLO_NOT_SIGNED_IN: {
+    status: 401,
+    title: 'The caller is not signed in',
+    action: 'Send a token of Microsoft Entra for this office: `Authorization: Bearer <token>`.',
+  },
+  DLO_ROLE_MISSING: {
+    status: 403,
+    title: 'The caller may not do this',
+    action: 'Ask for the app role that the detail names, then get a new token.',
+  },
   DLO_SOURCE_UNKNOWN: {
     status: 404,
     title: 'There is no such source',

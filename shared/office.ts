@@ -2,6 +2,7 @@ import type { Broker } from './broker.ts';
 import type { Catalog, Source } from './catalog.ts';
 import type { Classifier } from './classify/classifier.ts';
 import { OfficeError } from './errors.ts';
+import type { AuthMode } from './http/caller.ts';
 import type { Store } from './store/index.ts';
 
 /** Everything the office's parts need, handed to each as its first argument. */
@@ -10,6 +11,8 @@ export interface Office {
   readonly broker: Broker;
   readonly store: Store;
   readonly classifier: Classifier;
+  /** How callers are let in. */
+  readonly auth: AuthMode;
   /** Now, in ms since 1970 (UTC). */
   readonly clock: () => number;
   /** That many random bytes. */

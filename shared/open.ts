@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { readCatalog } from './catalog.ts';
 import { Classifier } from './classify/classifier.ts';
 import { errorText, OfficeError } from './errors.ts';
+import { AUTH_MODES } from './http/caller.ts';
 import type { Office } from './office.ts';
 import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
@@ -22,6 +23,8 @@ export interface Opening {
 const settingsSchema = z.object({
   /** Another catalog than the one in the package: a path. */
   DLO_CATALOG: z.string().min(1).optional(),
+  /** Only behind App Service authentication may its header be believed. */
+  DLO_AUTH: z.enum(AUTH_MODES).default('keys'),
   DLO_LEASE_SECONDS: seconds(1, 600).default(60_000),
   DLO_RETRY_SECONDS: seconds(0.1, 300).default(5000),
   DLO_SEND_TIMEOUT_SECONDS: seconds(0.5, 60).default(15_000),
@@ -56,6 +59,7 @@ export function openOffice({ root, settings, log }: Opening): Office {
     broker: createServiceBus({ settings, clock, log }),
     store: openStore(settings, catalog.office, () => randomUUID()),
     classifier: new Classifier(catalog),
+    auth: own.DLO_AUTH,
     clock,
     random: (bytes) => randomBytes(bytes),
     log,

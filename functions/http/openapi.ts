@@ -12,7 +12,7 @@ export function openapi(routes: readonly Route[]): Route {
     needsOperator: false,
     params: none,
     query: none,
-    handle: async () => ({ status: 200, body: openapiDocument([...routes, self]) }),
+    handle: async ({ auth }) => ({ status: 200, body: openapiDocument([...routes, self], auth) }),
   });
   return self;
 }

@@ -1,13 +1,14 @@
 import { z } from 'zod';
+import { type AuthMode, ROLES } from './caller.ts';
 import { problemSchema } from './problem.ts';
-import { RIGHTS, type Route } from './route.ts';
+import { RIGHTS, type Right, type Route } from './route.ts';
 
-/** OpenAPI 3.1 of the given routes, from the schemas that check their input. */
-export function openapiDocument(routes: readonly Route[]): Record<string, unknown> {
+/** OpenAPI 3.1 of the given routes, from the schemas that check their input, for callers that are let in by `auth`. */
+export function openapiDocument(routes: readonly Route[], auth: AuthMode): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = `/${route.path}`;
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, auth) };
   }
   return {
     openapi: '3.1.0',
@@ -16,22 +17,38 @@ export function openapiDocument(routes: readonly Route[]): Record<string, unknow
     paths,
     components: {
       schemas: { Problem: z.toJSONSchema(problemSchema) },
-      securitySchemes: Object.fromEntries(
-        RIGHTS.filter((right) => right !== 'probe').map((right) => [
-          right,
-          {
-            type: 'apiKey',
-            in: 'header',
-            name: 'x-functions-key',
-            description: `key of a function with the right "${right}"`,
-          },
-        ]),
-      ),
+      securitySchemes: {
+        ...Object.fromEntries(
+          RIGHTS.filter((right) => right !== 'probe').map((right) => [
+            right,
+            {
+              type: 'apiKey',
+              in: 'header',
+              name: 'x-functions-key',
+              description: `key of a function with the right "${right}"`,
+            },
+          ]),
+        ),
+        ...(auth === 'app-service' && { token: TOKEN }),
+      },
     },
   };
 }
 
-function operation(route: Route): Record<string, unknown> {
+const TOKEN = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  description: 'Token of Microsoft Entra for this office; each call names the app role that it needs.',
+};
+
+/** What a call needs, all of it. A scope of a scheme that is not OAuth names a role (OpenAPI 3.1). */
+function security(right: Right, auth: AuthMode): Record<string, string[]>[] {
+  if (right === 'probe') return [];
+  return [{ [right]: [], ...(auth === 'app-service' && { token: [ROLES[right]] }) }];
+}
+
+function operation(route: Route, auth: AuthMode): Record<string, unknown> {
   const operator = {
     name: 'x-operator',
     in: 'header',
@@ -42,11 +59,11 @@ function operation(route: Route): Record<string, unknown> {
   return {
     operationId: route.name,
     summary: route.summary,
-    security: route.right === 'probe' ? [] : [{ [route.right]: [] }],
+    security: security(route.right, auth),
     parameters: [
       ...parameters(route.params, 'path'),
       ...parameters(route.query, 'query'),
-      ...(route.needsOperator ? [operator] : []),
+      ...(route.needsOperator && auth === 'keys' ? [operator] : []),
     ],
     ...(route.body !== undefined && {
       requestBody: { content: { 'application/json': { schema: inputSchema(route.body) } } },

@@ -35,7 +35,11 @@ export function problem(error: unknown, requestId: string, log: (line: string) =
   const { status, title, action } = ERRORS[known.code];
   return {
     status,
-    headers: { 'content-type': 'application/problem+json' },
+    headers: {
+      'content-type': 'application/problem+json',
+      // RFC 9110 wants to be told how.
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    },
     body: {
       ...known.data,
       type: `urn:dead-letter-office:error:${known.code}`,

@@ -3,6 +3,7 @@ import type { HttpRequest } from '@azure/functions';
 import { z } from 'zod';
 import { OfficeError } from '../errors.ts';
 import type { Office } from '../office.ts';
+import { callerFor, PRINCIPAL_HEADER } from './caller.ts';
 import { type Answer, badRequest, problem } from './problem.ts';
 
 /** Rights, each with a key of its own: who may look may not yet read bodies, send back or remove. `probe` needs none. */
@@ -20,7 +21,7 @@ export interface Input<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** Who calls, as named by `x-operator`; empty where the route does not ask for it. */
+  /** Who calls: the caller of the token, or as named by `x-operator`; empty where the route does not ask for it. */
   readonly operator: string;
   /** How long the caller is willing to wait (`Prefer: wait=`), ms; 0 when it did not say. */
   readonly waitMs: number;
@@ -60,17 +61,25 @@ export const none = z.strictObject({});
 /** Answers a request by its route. Never throws: everything that goes wrong becomes problem details. */
 export async function answer(route: Route, office: Office, request: HttpRequest, requestId: string): Promise<Answer> {
   try {
+    // Before anything else: who may not call is not told what would be wrong with the call.
+    const caller = callerOf(route, office, request);
     const input = {
       params: check('path', route.params, request.params),
       query: check('query', route.query, queryObject(new URL(request.url).searchParams)),
       body: route.body === undefined ? undefined : check('body', route.body, await jsonBody(request)),
-      operator: route.needsOperator ? operatorOf(request.headers.get('x-operator')) : '',
+      operator: route.needsOperator ? (caller ?? operatorOf(request.headers.get('x-operator'))) : '',
       waitMs: waitOf(request.headers.get('prefer')),
     };
     return await route.handle(office, input);
   } catch (error) {
     return problem(error, requestId, office.log);
   }
+}
+
+/** Name of the caller in its token; `undefined` where callers have keys only, or where nothing is asked of them. */
+function callerOf({ right }: Route, { auth }: Office, request: HttpRequest): string | undefined {
+  if (auth !== 'app-service' || right === 'probe') return undefined;
+  return callerFor(right, request.headers.get(PRINCIPAL_HEADER)).name;
 }
 
 function check<Schema extends z.ZodType>(

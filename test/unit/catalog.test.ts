@@ -139,6 +139,22 @@ describe('the connection of a namespace', () => {
     expect(parseCatalog(aCatalog(), settings).namespaces[0]?.host).toBe('127.0.0.1');
   });
 
+  test.each([
+    [
+      'of the catalog',
+      '/subscriptions/a/b',
+      { ServiceBus__namespaceResourceId: '/subscriptions/c/d' },
+      '/subscriptions/a/b',
+    ],
+    ['of the settings', undefined, { ServiceBus__namespaceResourceId: '/subscriptions/c/d' }, '/subscriptions/c/d'],
+    ['unknown when the setting is empty', undefined, { ServiceBus__namespaceResourceId: '' }, undefined],
+    ['unknown when nobody says it', undefined, {}, undefined],
+  ])('has the resource id %s', (_where, resourceId, more, expected) => {
+    const namespaces = { main: { connection: 'ServiceBus', ...(resourceId !== undefined && { resourceId }) } };
+    const catalog = parseCatalog(aCatalog({ namespaces }), { ServiceBus: CONNECTION, ...more });
+    expect(catalog.namespaces[0]?.resourceId).toBe(expected);
+  });
+
   it.each([
     ['nothing is set', {}],
     ['the setting is empty', { ServiceBus: '' }],

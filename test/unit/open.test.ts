@@ -90,6 +90,9 @@ describe('settings', () => {
     ['DLO_COLLECT_WAIT_SECONDS', '0'],
     ['DLO_COLLECT_WAIT_SECONDS', '61'],
     ['DLO_CATALOG', ''],
+    ['DLO_AUTH', ''],
+    ['DLO_AUTH', 'none'],
+    ['DLO_AUTH', 'App-Service'],
   ])('%s=%j is refused by name', (name, value) => {
     expect(refusal({ ...SETTINGS, [name]: value })).toContain(`${name}: `);
   });
@@ -97,6 +100,11 @@ describe('settings', () => {
   test('are seconds', () => {
     const settings = { ...SETTINGS, DLO_LEASE_SECONDS: '2', DLO_RETRY_SECONDS: '0.5', DLO_COLLECT_WAIT_SECONDS: '0.2' };
     expect(open(settings)).toMatchObject({ leaseMs: 2000, retryMs: 500, collectWaitMs: 200 });
+  });
+
+  test('let callers in by keys alone, or behind App Service authentication', () => {
+    expect(open().auth).toBe('keys');
+    expect(open({ ...SETTINGS, DLO_AUTH: 'app-service' }).auth).toBe('app-service');
   });
 
   test('name another catalog', () => {

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { openapi } from '../../functions/http/openapi.ts';
 import { ROUTES } from '../../functions/register.ts';
 import { ERRORS } from '../../shared/errors.ts';
+import { ROLES } from '../../shared/http/caller.ts';
 import { openapiDocument } from '../../shared/http/openapi.ts';
 import { RIGHTS } from '../../shared/http/route.ts';
 
@@ -25,7 +26,7 @@ interface Document {
 }
 
 const routes = [...ROUTES, openapi(ROUTES)];
-const document = JSON.parse(JSON.stringify(openapiDocument(routes))) as Document;
+const document = JSON.parse(JSON.stringify(openapiDocument(routes, 'keys'))) as Document;
 const operationOf = ({ path, method }: { path: string; method: string }) =>
   document.paths[`/${path}`]?.[method.toLowerCase()] as Operation;
 const names = (operation: Operation, place: string) =>
@@ -34,7 +35,7 @@ const fieldsOf = (schema: z.ZodType) => Object.keys((schema as z.ZodObject).shap
 
 test('the description is JSON of OpenAPI 3.1 and loses nothing on the way', () => {
   expect(document.openapi).toBe('3.1.0');
-  expect(document).toEqual(openapiDocument(routes));
+  expect(document).toEqual(openapiDocument(routes, 'keys'));
 });
 
 test('it has exactly the routes that there are', () => {
@@ -44,6 +45,20 @@ test('it has exactly the routes that there are', () => {
   expect(described.sort()).toEqual(routes.map(({ method, path }) => `${method} /${path}`).sort());
   const ids = routes.map((route) => operationOf(route).operationId);
   expect(new Set(ids).size).toBe(routes.length);
+});
+
+describe('behind App Service authentication', () => {
+  const guarded = openapiDocument(routes, 'app-service') as unknown as Document;
+
+  test.each(routes)('$name asks for a key and an app role, unless it is a probe', ({ path, method, right }) => {
+    const operation = guarded.paths[`/${path}`]?.[method.toLowerCase()] as Operation;
+    expect(operation.security).toEqual(right === 'probe' ? [] : [{ [right]: [], token: [ROLES[right]] }]);
+    expect(names(operation, 'header')).toEqual([]);
+  });
+
+  test('the token is described', () => {
+    expect(guarded.components.securitySchemes.token).toMatchObject({ type: 'http', scheme: 'bearer' });
+  });
 });
 
 describe.each(routes)('$name', (route) => {
