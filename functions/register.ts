@@ -27,6 +27,7 @@ import { stop } from './http/stop.ts';
 import { summary } from './http/summary.ts';
 import { registerRoute } from './http.ts';
 import { registerReconcile } from './reconcile.ts';
+import { registerTelemetry } from './telemetry.ts';
 import { registerWatch } from './watch.ts';
 
 /** Every HTTP route of the office. */
@@ -62,5 +63,6 @@ export function registerOffice(office: Office): void {
   registerExpire(office);
   registerContinue(office);
   registerWatch(office);
+  registerTelemetry(office);
   for (const route of [...ROUTES, openapi(ROUTES)]) registerRoute(office, route);
 }

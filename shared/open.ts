@@ -9,6 +9,7 @@ import { errorText, OfficeError } from './errors.ts';
 import type { Office } from './office.ts';
 import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
+import { openTelemetry } from './telemetry/open.ts';
 
 /** What the office is opened with. */
 export interface Opening {
@@ -59,6 +60,7 @@ export function openOffice({ root, settings, log }: Opening): Office {
     clock,
     random: (bytes) => randomBytes(bytes),
     log,
+    telemetry: openTelemetry({ settings, log, clock }),
     leaseMs: own.DLO_LEASE_SECONDS,
     retryMs: own.DLO_RETRY_SECONDS,
     sendTimeoutMs: own.DLO_SEND_TIMEOUT_SECONDS,

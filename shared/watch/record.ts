@@ -2,6 +2,7 @@ import type { Source } from '../catalog.ts';
 import { classify } from '../classify/index.ts';
 import type { Letter } from '../letter.ts';
 import type { Office } from '../office.ts';
+import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
 
 /**
  * Classifies letters and records them; the one way in which trigger, timer and reconcile do it. A letter that an
@@ -11,15 +12,17 @@ export async function recordLetters(office: Office, source: Source, letters: rea
   if (letters.length === 0) return;
   const now = office.clock();
   const classified = letters.map((letter) => ({ letter, classification: classify(letter, office.dialects) }));
-  await office.store.letters.record(source.key, classified, now);
-  for (const { letter, classification } of classified) {
+  const recorded = await office.store.letters.record(source.key, classified, now);
+  tellRecorded(office, source, classified, recorded);
+  for (const [i, { letter, classification }] of classified.entries()) {
     if (letter.replay.planId === undefined) continue;
-    await office.store.plans.addReturned(letter.replay.planId, {
+    const isOurs = await office.store.plans.addReturned(letter.replay.planId, {
       source: source.key,
       number: letter.sequenceNumber,
       of: letter.replay.of,
       reason: classification.evidence.reason ?? '',
       at: now,
     });
+    if (isOurs && recorded[i] !== 'known') tellReturned(office, source);
   }
 }
