@@ -30,6 +30,9 @@ export async function openApplicationInsights(options: ApplicationInsightsOption
   // The library's reports about itself to its makers: more calls, and none of our business.
   process.env.APPLICATION_INSIGHTS_NO_STATSBEAT ??= 'true';
   process.env.APPLICATIONINSIGHTS_SDKSTATS_DISABLED ??= 'true';
+  // A metric about the machine with every span.
+  process.env.APPLICATIONINSIGHTS_OPENTELEMETRY_RESOURCE_METRIC_DISABLED ??= 'true';
+  process.env.OTEL_SERVICE_NAME ??= process.env.WEBSITE_SITE_NAME ?? NAME;
   const off = { enabled: false };
   useAzureMonitor({
     azureMonitorExporterOptions: {
