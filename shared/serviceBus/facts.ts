@@ -4,8 +4,8 @@ import type { TargetFacts } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, OfficeError } from '../errors.ts';
 import { type Administration, administrationOf } from './administration.ts';
-import { type Identity, identityFor } from './credentials.ts';
 import type { Described } from './description.ts';
+import { type Identity, identityFor } from './identity.ts';
 import { orAbort } from './orAbort.ts';
 import { readResource } from './resourceManager.ts';
 

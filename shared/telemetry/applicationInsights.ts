@@ -37,7 +37,9 @@ export async function openApplicationInsights(options: ApplicationInsightsOption
   useAzureMonitor({
     azureMonitorExporterOptions: {
       connectionString: options.connectionString,
-      ...(options.clientId !== undefined && { credential: await managedIdentity(options.clientId) }),
+      ...(options.clientId !== undefined && {
+        credential: (await import('../identity.ts')).managedIdentity(options.clientId),
+      }),
     },
     // One in one, and not by the second: alerts wait for single events, and there are a few spans a chunk at most.
     samplingRatio: 1,
@@ -64,11 +66,6 @@ export async function openApplicationInsights(options: ApplicationInsightsOption
     },
   });
   return sink();
-}
-
-async function managedIdentity(clientId: string) {
-  const { ManagedIdentityCredential } = await import('@azure/identity');
-  return new ManagedIdentityCredential(clientId === '' ? {} : { clientId });
 }
 
 function sink(): Sink {
