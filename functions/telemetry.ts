@@ -1,5 +1,5 @@
 import { app } from '@azure/functions';
-import type { Office } from '../shared/office.ts';
+import type { Front } from './front.ts';
 
 /** From the end of the first call until its answer has left the process, ms. */
 const AFTER_FIRST_CALL = 250;
@@ -10,7 +10,7 @@ const WITHOUT_CALL = 5000;
  * Loads telemetry behind the first call (or a while after the start, if none comes) and sends the last of it when the host
  * ends the app. Loading keeps the process busy for as long as it lasts: no start and no first answer waits for it.
  */
-export function registerTelemetry({ telemetry }: Office): void {
+export function registerTelemetry({ telemetry }: Front): void {
   if (!telemetry.isOn) return;
   const startIn = (ms: number) => setTimeout(() => telemetry.start(), ms).unref();
   startIn(WITHOUT_CALL);

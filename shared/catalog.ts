@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { duration } from './duration.ts';
 import { errorText, OfficeError } from './errors.ts';
 import type { SourceKey } from './letter.ts';
+import { READ_ONCE } from './readOnce.ts';
 
 const DAY = 86_400_000;
 
@@ -206,7 +207,7 @@ export function sourceKey(host: string, path: string): SourceKey {
  * Throws `DLO_CATALOG_INVALID` naming every field that is wrong.
  */
 export function parseCatalog(json: unknown, settings: Readonly<Record<string, string | undefined>>): Catalog {
-  const parsed = catalogSchema.safeParse(json);
+  const parsed = catalogSchema.safeParse(json, READ_ONCE);
   if (!parsed.success) throw invalid(parsed.error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`));
   const problems: string[] = [];
   const namespaces = new Map<string, Namespace>();

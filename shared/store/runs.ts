@@ -4,9 +4,7 @@ import { z } from 'zod';
 import { errorText, OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
-
-/** Name of the queue; the trigger binds to it. */
-export const RUNS_QUEUE = 'runs';
+import { RUNS_QUEUE } from './runsQueue.ts';
 
 /** A queue message: go on with this plan. What to do follows from the plan's own state. */
 export const continuationSchema = z.strictObject({
