@@ -41,6 +41,8 @@ export class Ingestion {
   /** Everything that was sent, as text. */
   readonly bodies: string[] = [];
   readonly envelopes: Envelope[] = [];
+  /** Values of the header `authorization`. */
+  readonly authorizations: string[] = [];
   /** Requests that were begun, whatever was answered. */
   requests = 0;
   /** App settings that send signals here. */
@@ -121,6 +123,7 @@ export async function openIngestion(): Promise<Ingestion> {
 
 async function take(ingestion: Ingestion, request: IncomingMessage, response: ServerResponse): Promise<void> {
   ingestion.requests++;
+  if (request.headers.authorization !== undefined) ingestion.authorizations.push(request.headers.authorization);
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const raw = Buffer.concat(chunks);
