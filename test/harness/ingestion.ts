@@ -1,9 +1,12 @@
 /** The endpoint that signals are sent to, in this process: what Application Insights would take, and ways in which it fails. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { selfSigned } from './certificate.ts';
@@ -49,14 +52,15 @@ export class Ingestion {
   readonly settings: Record<string, string>;
   readonly close: () => Promise<void>;
 
-  constructor(url: string, close: () => Promise<void>) {
-    // A key of its own: what could not be sent is kept on disk by key, and is sent when the next one with that key starts.
+  constructor(url: string, folder: string, close: () => Promise<void>) {
     const connectionString = `InstrumentationKey=${randomUUID()};IngestionEndpoint=${url}/`;
     this.settings = {
       APPLICATIONINSIGHTS_CONNECTION_STRING: connectionString,
       // The library speaks to nobody without TLS.
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
       OTEL_METRIC_EXPORT_INTERVAL: '500',
+      // Where it keeps what it could not send.
+      TMPDIR: folder,
     };
     this.close = close;
   }
@@ -110,14 +114,14 @@ export async function openIngestion(): Promise<Ingestion> {
   const server = createServer(selfSigned(), (request, response) => void take(ingestion, request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const ingestion: Ingestion = new Ingestion(
-    `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  );
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const folder = await mkdtemp(join(tmpdir(), 'ingestion-'));
+  const ingestion: Ingestion = new Ingestion(url, folder, async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+    await rm(folder, { recursive: true, force: true });
+  });
   return ingestion;
 }
 
