@@ -26,6 +26,8 @@ export interface DeferredOptions {
   readonly log: (line: string) => void;
   /** ms since 1970. */
   readonly clock: () => number;
+  /** Longest wait of `flush` and `close`, ms. Default 5 s. */
+  readonly patienceMs?: number;
 }
 
 /** Events that tell of single letters: the only ones that can be many. When there is no room they are the ones to go. */
@@ -235,7 +237,7 @@ class Deferred implements Telemetry {
   async #patiently(work: Promise<void>): Promise<void> {
     const end = new AbortController();
     try {
-      await Promise.race([work, delay(PATIENCE, undefined, { signal: end.signal })]);
+      await Promise.race([work, delay(this.#options.patienceMs ?? PATIENCE, undefined, { signal: end.signal })]);
     } catch (error) {
       this.#options.log(`telemetry: the last signals could not be sent: ${errorText(error, 200)}`);
     } finally {

@@ -9,6 +9,8 @@ export interface TelemetryOpening {
   readonly clock: () => number;
 }
 
+const INSTRUMENTATION_KEY = /(?:^|;)\s*InstrumentationKey=[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\s*(?:;|$)/i;
+
 /**
  * Telemetry as the app settings want it: silent without `APPLICATIONINSIGHTS_CONNECTION_STRING`. With
  * `APPLICATIONINSIGHTS_AUTHENTICATION_STRING` as the Functions host knows it (`Authorization=AAD`, perhaps with `ClientId=...`)
@@ -17,6 +19,10 @@ export interface TelemetryOpening {
 export function openTelemetry({ settings, log, clock }: TelemetryOpening): Telemetry {
   const connectionString = settings.APPLICATIONINSIGHTS_CONNECTION_STRING;
   if (!connectionString) return SILENT;
+  if (!INSTRUMENTATION_KEY.test(connectionString)) {
+    log('telemetry: off, APPLICATIONINSIGHTS_CONNECTION_STRING is not a connection string of Application Insights');
+    return SILENT;
+  }
   const clientId = clientIdIn(settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING ?? '');
   return deferTelemetry({
     log,

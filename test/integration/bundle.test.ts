@@ -1,11 +1,12 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, matchesGlob, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, buildApp } from '../../build.ts';
 import { ROUTE_TABLE } from '../../functions/routeTable.ts';
+import { load } from '../bench/start/measure.ts';
 import { expectOfficeToBeExact } from '../harness/exact.ts';
 import { type Ingestion, openIngestion } from '../harness/ingestion.ts';
 import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
@@ -74,10 +75,27 @@ test('telemetry is loaded from the package, and publishes by the identity whose 
   expect(ingestion.sum('dlo.letters.removed', { source: 'orders', fate: 'replayed' })).toBeGreaterThan(0);
 });
 
-test('a start loads neither the libraries nor the work: they are in files of their own', () => {
-  const { file, files, bytes } = bundle;
-  expect(file).toBe(join(root, 'dist', 'main.js'));
+test('what is deployed is what is needed: the built files, host.json, package.json and catalog.json', () => {
+  const lines = readFileSync(join(repository, '.funcignore'), 'utf8').split('\n');
+  const patterns = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  const isLeftOut = (path: string) => patterns.some((pattern) => matchesGlob(path, pattern));
+  const packed = readdirSync(repository).filter((name) => !isLeftOut(name));
+  // `dist` is there only after a build.
+  expect(packed.filter((name) => name !== 'dist')).toEqual(['catalog.json', 'host.json', 'package.json']);
+  const built = readdirSync(join(root, 'dist')).filter((name) => !isLeftOut(`dist/${name}`));
+  expect(built.toSorted()).toEqual(bundle.files);
+  // Each of them is asked for by another, or is where it begins.
+  const texts = built.map((name) => readFileSync(join(root, 'dist', name), 'utf8')).join('\n');
+  for (const name of built) {
+    if (name !== 'main.js' && name !== 'package.json') expect(texts).toContain(`require("./${name}")`);
+  }
+});
+
+test('a start loads neither the libraries nor the work: they are in files of their own', async () => {
+  const { files, bytes } = bundle;
   expect(bytes).toBeLessThan(3_000_000);
+  const loaded = await load(bundle);
+  expect(loaded.functions).toEqual(expect.arrayContaining(['collect', 'openapi']));
   const parts = [
     'work',
     'live',
@@ -87,5 +105,16 @@ test('a start loads neither the libraries nor the work: they are in files of the
     'administrationClient',
     'applicationInsights',
   ];
-  for (const part of parts) expect(files.filter((name) => name.startsWith(`${part}-`))).toHaveLength(1);
+  for (const part of parts) {
+    expect(files.filter((name) => name.startsWith(`${part}-`))).toHaveLength(1);
+    expect(loaded.files.filter((name) => name.startsWith(`${part}-`))).toEqual([]);
+  }
+  const size = loaded.files.reduce((sum, name) => sum + statSync(join(root, 'dist', name)).size, 0);
+  expect(size).toBeLessThan(bytes / 4);
+});
+
+test('stacks of the built files name the functions and the lines', () => {
+  const work = bundle.files.find((name) => name.startsWith('work-')) ?? '';
+  const text = readFileSync(join(root, 'dist', work), 'utf8');
+  expect(text).toMatch(/^async function collectAll\(office\) \{$/m);
 });
