@@ -4,7 +4,6 @@
  * either may quote a person. Nothing here throws.
  */
 import type { Source } from '../catalog.ts';
-import { judge } from '../classify/category.ts';
 import { CATEGORIES, type Classification } from '../classify/evidence.ts';
 import { errorText } from '../errors.ts';
 import type { Letter, PlanId, SourceKey } from '../letter.ts';
@@ -70,24 +69,33 @@ export function tellRecorded(
   if (!telemetry.isOn) return;
   classified.forEach(({ letter, classification }, i) => {
     if (recorded[i] === 'known') return;
-    const { category, advice, rule, evidence, error } = classification;
+    const { category, advice, rule, error } = classification;
     telemetry.event(EVENTS.classified, {
       source: source.name,
       sequenceNumber: letter.sequenceNumber,
       category,
       advice,
       rule,
-      reason: publicReason(evidence.reason),
+      reason: publicReason(letter.reason),
       replayCount: letter.replay.count,
     });
     if (error !== undefined) telemetry.count(METRICS.classifierErrors, 1, { source: source.name });
   });
 }
 
-/** The reason where it is one of the broker's own codes; an application's may say anything. */
+/** Reasons that Service Bus writes itself ("Overview of Service Bus dead-letter queues"). */
+const BROKERS_REASONS = [
+  'MaxDeliveryCountExceeded',
+  'TTLExpiredException',
+  'HeaderSizeExceeded',
+  'Session ID is null',
+  'MaxTransferHopCountExceeded',
+];
+
+/** The reason where it is one of the broker's own; an application's may say anything. */
 function publicReason(reason: string | undefined): string {
-  if (reason === undefined || reason.trim() === '') return 'none';
-  return judge({ reason }).rule.startsWith('system:') ? reason.trim().replace(/\.$/, '') : 'application';
+  const text = reason?.trim().replace(/\.$/, '').toLowerCase() ?? '';
+  return text === '' ? 'none' : (BROKERS_REASONS.find((own) => own.toLowerCase() === text) ?? 'application');
 }
 
 /** A letter that a run sent back has come back. */
