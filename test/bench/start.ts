@@ -22,20 +22,22 @@ export async function bench(): Promise<Row[]> {
 async function ofThePackage(): Promise<Row[]> {
   const apps = await buildApps();
   try {
-    const [office, hello]: [Load[], Load[]] = [[], []];
+    const [office, hello, helloZod]: [Load[], Load[], Load[]] = [[], [], []];
     for (let run = 0; run < LOADS; run++) {
       hello.push(await load(apps.hello));
+      helloZod.push(await load(apps.helloZod));
       office.push(await load(apps.office));
     }
     const ms = (loads: Load[]) => median(loads.map((one) => one.ms));
     const megabytes = (loads: Load[]) => median(loads.map(({ rss }) => rss)) / 1e6;
     // Each pair was measured at the same time: their ratio depends less on the machine than the ratio of the medians.
-    const ratios = office.map((one, i) => one.ms / (hello[i] as Load).ms);
+    const ratio = (loads: Load[]) => median(loads.map((one, i) => one.ms / (hello[i] as Load).ms));
     return [
       atMost('package: all files of dist/', apps.office.bytes / 1e6, 'MB', 3),
       figure(`load of hello world, median of ${LOADS}`, ms(hello), 'ms'),
       figure(`load of the office, median of ${LOADS}`, ms(office), 'ms'),
-      atMost('load of the office to that of hello world', median(ratios), 'times', 2.5),
+      atMost('load of the office to that of hello world', ratio(office), 'times', 2.5),
+      figure('load of hello world with zod to that without', ratio(helloZod), 'times'),
       figure('memory after load, hello world', megabytes(hello), 'MB'),
       figure('memory after load, the office', megabytes(office), 'MB'),
     ];

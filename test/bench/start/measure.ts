@@ -24,21 +24,24 @@ const SETTINGS = {
     'Endpoint=sb://127.0.0.1;SharedAccessKeyName=k;SharedAccessKey=a2V5;UseDevelopmentEmulator=true',
 };
 
-/** The office and the smallest function app, built alike, each in a folder as it is deployed. */
+/** The office and the smallest function apps, built alike, each in a folder as it is deployed. */
 export interface Apps {
   readonly office: Bundle;
   readonly hello: Bundle;
+  readonly helloZod: Bundle;
   remove(): Promise<void>;
 }
 
 export async function buildApps(): Promise<Apps> {
   const folder = await mkdtemp(join(tmpdir(), 'office-start-'));
+  const small = (name: string) => bundle(join(import.meta.dirname, `${name}.ts`), join(folder, name, 'dist'));
   const office = join(folder, 'office');
   await mkdir(office);
   for (const file of ['host.json', 'package.json', 'catalog.json']) await cp(join(ROOT, file), join(office, file));
   return {
     office: await buildApp(join(office, 'dist')),
-    hello: await bundle(join(import.meta.dirname, 'hello.ts'), join(folder, 'hello', 'dist')),
+    hello: await small('hello'),
+    helloZod: await small('hello-zod'),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
