@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
 import Long from 'long';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sourceKey } from '../../shared/catalog.ts';
@@ -294,6 +297,15 @@ test('nothing is told but that: no call of a library, no line of the log, nothin
   const types = new Set(ingestion.envelopes.map(({ data }) => data.baseType));
   expect([...types].toSorted()).toEqual(['EventData', 'MetricData', 'RemoteDependencyData']);
   expect(ingestion.envelopes.every(({ sampleRate }) => sampleRate === undefined || sampleRate === 100)).toBe(true);
+});
+
+test('the library patches nothing, catches nothing, and does not keep a process from ending', async () => {
+  const sent = ingestion.events(EVENTS.runHalted).length;
+  const script = resolve(import.meta.dirname, 'fixtures/patches.ts');
+  const env = { ...process.env, ...ingestion.settings };
+  const { stdout } = await promisify(execFile)(process.execPath, [script], { env, timeout: 25_000 });
+  expect(JSON.parse(stdout)).toEqual([]);
+  expect(ingestion.events(EVENTS.runHalted)).toHaveLength(sent + 1);
 });
 
 describe('the office works where the endpoint', () => {
