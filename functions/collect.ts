@@ -1,9 +1,9 @@
 import { app } from '@azure/functions';
-import type { Office } from '../shared/office.ts';
-import { collectAll } from '../shared/watch/collect.ts';
+import type { Front } from './front.ts';
 import { guarded } from './guarded.ts';
 
 /** Every minute: the guarantee that no letter stays unseen, whatever the trigger does. */
-export function registerCollect(office: Office): void {
-  app.timer('collect', { schedule: '0 * * * * *', handler: guarded(office, 'collect', () => collectAll(office)) });
+export function registerCollect(front: Front): void {
+  const handler = guarded(front, 'collect', ({ office, work }) => work.collectAll(office));
+  app.timer('collect', { schedule: '0 * * * * *', handler });
 }

@@ -1,13 +1,13 @@
 import { errorText } from '../shared/errors.ts';
-import type { Office } from '../shared/office.ts';
+import type { Back, Front } from './front.ts';
 
 /** A handler that reports what goes wrong and throws nothing to the host: a timer comes again by itself. */
-export function guarded(office: Office, name: string, act: () => Promise<void>): () => Promise<void> {
+export function guarded(front: Front, name: string, act: (back: Back) => Promise<void>): () => Promise<void> {
   return async () => {
     try {
-      await act();
+      await act(await front.back());
     } catch (error) {
-      office.log(`${name}: failed, tried again next time: ${errorText(error)}`);
+      front.log(`${name}: failed, tried again next time: ${errorText(error)}`);
     }
   };
 }

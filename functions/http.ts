@@ -1,15 +1,18 @@
 import { app, type HttpResponseInit } from '@azure/functions';
-import { type Answer, problem, problemSchema } from '../shared/http/problem.ts';
-import { answer, type Route } from '../shared/http/route.ts';
-import type { Office } from '../shared/office.ts';
+import type { Answer } from '../shared/http/problem.ts';
+import type { Front } from './front.ts';
+import type { RouteHead } from './routeTable.ts';
 
 /** Registers a route as a function of its own, so that its key is its own. */
-export function registerRoute(office: Office, route: Route): void {
+export function registerRoute(front: Front, route: RouteHead): void {
   app.http(route.name, {
     methods: [route.method],
     route: route.path,
     authLevel: route.right === 'probe' ? 'anonymous' : 'function',
-    handler: async (request, context) => respond(await answer(route, office, request, context.invocationId)),
+    handler: async (request, context) => {
+      const { office, work } = await front.back();
+      return respond(await work.answerRoute(route.name, office, request, context.invocationId));
+    },
   });
 }
 
@@ -20,6 +23,7 @@ export function registerUnhealthy(error: unknown, log: (line: string) => void): 
     route: 'health',
     authLevel: 'anonymous',
     handler: async (_request, context) => {
+      const { problem, problemSchema } = await import('./work.ts');
       // In the form of every other health report: in problem details, `status` would have to be a number.
       const { code, detail, action, requestId } = problemSchema.parse(problem(error, context.invocationId, log).body);
       const body = { status: 'Unhealthy', problems: [detail], code, action, requestId };

@@ -1,8 +1,8 @@
+import type { HttpRequest } from '@azure/functions';
+import type { Answer } from '../shared/http/problem.ts';
+import { answer, type Route } from '../shared/http/route.ts';
 import type { Office } from '../shared/office.ts';
-import { registerClassify } from './classify.ts';
-import { registerCollect } from './collect.ts';
-import { registerContinue } from './continue.ts';
-import { registerExpire } from './expire.ts';
+import { loadOnce, registerFront } from './front.ts';
 import { cancelPlan } from './http/cancelPlan.ts';
 import { collectNow } from './http/collectNow.ts';
 import { createPlan } from './http/createPlan.ts';
@@ -29,9 +29,6 @@ import { runPlan } from './http/runPlan.ts';
 import { stop } from './http/stop.ts';
 import { summary } from './http/summary.ts';
 import { triageGroup } from './http/triageGroup.ts';
-import { registerRoute } from './http.ts';
-import { registerReconcile } from './reconcile.ts';
-import { registerWatch } from './watch.ts';
 
 /** Every HTTP route of the office. */
 export const ROUTES = [
@@ -62,13 +59,18 @@ export const ROUTES = [
   health,
 ];
 
-/** Registers all functions of the office. */
+/** And the one that describes them. */
+export const ALL_ROUTES: readonly Route[] = [...ROUTES, openapi(ROUTES)];
+const BY_NAME = new Map(ALL_ROUTES.map((route) => [route.name, route]));
+
+/** Answers a request to the route of that name. Never throws. */
+export function answerRoute(name: string, office: Office, request: HttpRequest, requestId: string): Promise<Answer> {
+  return answer(BY_NAME.get(name) as Route, office, request, requestId);
+}
+
+/** Registers all functions of an office that is open already. */
 export function registerOffice(office: Office): void {
-  for (const source of office.catalog.sources) registerClassify(office, source);
-  registerCollect(office);
-  registerReconcile(office);
-  registerExpire(office);
-  registerContinue(office);
-  registerWatch(office);
-  for (const route of [...ROUTES, openapi(ROUTES)]) registerRoute(office, route);
+  const { catalog, telemetry, log } = office;
+  const back = loadOnce(() => office);
+  registerFront({ catalog, telemetry, log, back }, ALL_ROUTES);
 }

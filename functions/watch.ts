@@ -1,9 +1,9 @@
 import { app } from '@azure/functions';
-import type { Office } from '../shared/office.ts';
-import { watchRuns } from '../shared/plan/control.ts';
+import type { Front } from './front.ts';
 import { guarded } from './guarded.ts';
 
 /** Every minute: goes on with runs that nobody is working on. */
-export function registerWatch(office: Office): void {
-  app.timer('watch', { schedule: '30 * * * * *', handler: guarded(office, 'watch', () => watchRuns(office)) });
+export function registerWatch(front: Front): void {
+  const handler = guarded(front, 'watch', ({ office, work }) => work.watchRuns(office));
+  app.timer('watch', { schedule: '30 * * * * *', handler });
 }

@@ -10,6 +10,7 @@ import { countPatterns, MAX_PATTERNS, type Rule, rulesSchema } from './classify/
 import { duration } from './duration.ts';
 import { errorText, OfficeError } from './errors.ts';
 import type { SourceKey } from './letter.ts';
+import { READ_ONCE } from './readOnce.ts';
 
 const DAY = 86_400_000;
 
@@ -218,7 +219,7 @@ export function sourceKey(host: string, path: string): SourceKey {
  * Throws `DLO_CATALOG_INVALID` naming every field that is wrong.
  */
 export function parseCatalog(json: unknown, settings: Readonly<Record<string, string | undefined>>): Catalog {
-  const parsed = catalogSchema.safeParse(json);
+  const parsed = catalogSchema.safeParse(json, READ_ONCE);
   if (!parsed.success) throw invalid(parsed.error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`));
   const problems: string[] = [];
   const namespaces = new Map<string, Namespace>();

@@ -4,6 +4,7 @@ import type { Classifier } from './classify/classifier.ts';
 import { OfficeError } from './errors.ts';
 import type { AuthMode } from './http/caller.ts';
 import type { Store } from './store/index.ts';
+import type { Telemetry } from './telemetry.ts';
 
 /** Everything the office's parts need, handed to each as its first argument. */
 export interface Office {
@@ -19,6 +20,8 @@ export interface Office {
   readonly random: (bytes: number) => Uint8Array;
   /** One line for the log. No message contents, no keys. */
   readonly log: (line: string) => void;
+  /** Takes signals for a monitoring system. */
+  readonly telemetry: Telemetry;
   /** How long a run or cleanup holds its source without renewing, ms. Another process may go on after that. */
   readonly leaseMs: number;
   /** Pause between tries while locks of others run out or the target is throttled, ms. */

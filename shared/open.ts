@@ -1,59 +1,21 @@
 /** Puts the office together from its settings. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
-import { z } from 'zod';
-import { readCatalog } from './catalog.ts';
 import { Classifier } from './classify/classifier.ts';
-import { errorText, OfficeError } from './errors.ts';
-import { AUTH_MODES } from './http/caller.ts';
 import type { Office } from './office.ts';
+import { type CheckedOpening, checkOpening, type Opening } from './opening.ts';
 import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
-
-/** What the office is opened with. */
-export interface Opening {
-  /** Folder of host.json and catalog.json, with a slash at its end. */
-  readonly root: URL;
-  readonly settings: Readonly<Record<string, string | undefined>>;
-  readonly log: (line: string) => void;
-}
-
-/** Settings of the office beside its connections; durations are seconds. */
-const settingsSchema = z.object({
-  /** Another catalog than the one in the package: a path. */
-  DLO_CATALOG: z.string().min(1).optional(),
-  /** Only behind App Service authentication may its header be believed. */
-  DLO_AUTH: z.enum(AUTH_MODES).default('keys'),
-  DLO_LEASE_SECONDS: seconds(1, 600).default(60_000),
-  DLO_RETRY_SECONDS: seconds(0.1, 300).default(5000),
-  DLO_SEND_TIMEOUT_SECONDS: seconds(0.5, 60).default(15_000),
-  DLO_COLLECT_WAIT_SECONDS: seconds(0.05, 60).default(3000),
-});
-
-function seconds(min: number, max: number) {
-  return z.coerce
-    .number()
-    .min(min)
-    .max(max)
-    .transform((value) => value * 1000);
-}
 
 /**
  * Opens the office. Connects to nothing yet. Throws `DLO_CATALOG_INVALID` when host.json, the settings or the catalog
  * would make it unsafe to run.
  */
-export function openOffice({ root, settings, log }: Opening): Office {
-  assertManualSettlement(new URL('host.json', root));
-  const parsed = settingsSchema.safeParse(settings);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new OfficeError('DLO_CATALOG_INVALID', `the app settings are not valid: ${problems.join('; ')}`);
-  }
-  const own = parsed.data;
-  const file = own.DLO_CATALOG === undefined ? new URL('catalog.json', root) : pathToFileURL(own.DLO_CATALOG);
-  const catalog = readCatalog(file, settings);
-  const clock = () => Date.now();
+export function openOffice(opening: Opening): Office {
+  return openChecked(checkOpening(opening));
+}
+
+/** Opens the office from what was checked before. */
+export function openChecked({ settings, log, clock, own, catalog, telemetry }: CheckedOpening): Office {
   return {
     catalog,
     broker: createServiceBus({ settings, clock, log }),
@@ -63,27 +25,10 @@ export function openOffice({ root, settings, log }: Opening): Office {
     clock,
     random: (bytes) => randomBytes(bytes),
     log,
+    telemetry,
     leaseMs: own.DLO_LEASE_SECONDS,
     retryMs: own.DLO_RETRY_SECONDS,
     sendTimeoutMs: own.DLO_SEND_TIMEOUT_SECONDS,
     collectWaitMs: own.DLO_COLLECT_WAIT_SECONDS,
   };
-}
-
-const hostSchema = z.object({
-  extensions: z.object({ serviceBus: z.object({ autoCompleteMessages: z.literal(false) }) }),
-});
-
-/** With auto-completion on, the host would remove every letter that was classified from its dead-letter queue. */
-function assertManualSettlement(file: URL): void {
-  let json: unknown;
-  try {
-    json = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (cause) {
-    throw new OfficeError('DLO_CATALOG_INVALID', `host.json cannot be read: ${errorText(cause)}`, { cause });
-  }
-  if (hostSchema.safeParse(json).success) return;
-  const message =
-    'host.json must set extensions.serviceBus.autoCompleteMessages to false: the host would delete letters';
-  throw new OfficeError('DLO_CATALOG_INVALID', message);
 }

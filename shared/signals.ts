@@ -19,7 +19,7 @@ export const METRICS = {
   returned: 'dlo.letters.returned',
   /** Letters that left, by the attribute `fate`: replayed, discarded, expired, gone. Counter. */
   removed: 'dlo.letters.removed',
-  /** Runs that ended or stopped, by the attribute `outcome`: finished, halted, paused, cancelled. Counter. */
+  /** Runs that ended or stopped, by the attribute `outcome`: finished, halted, paused, cancelled, expired (not resumed). Counter. */
   runs: 'dlo.runs',
   /** Letters whose classification failed. Counter. */
   classifierErrors: 'dlo.classifier.errors',

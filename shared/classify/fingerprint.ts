@@ -48,6 +48,18 @@ const OUTSIDE =
  * is one cause, wherever it strikes. The same evidence has the same fingerprint in every release. Never throws.
  */
 export function causeOf(evidence: Evidence): Cause {
+  let cause = known.get(evidence);
+  if (cause === undefined) {
+    cause = findCause(evidence);
+    known.set(evidence, cause);
+  }
+  return cause;
+}
+
+/** The record, the groups and the signals all ask for it. */
+const known = new WeakMap<Evidence, Cause>();
+
+function findCause(evidence: Evidence): Cause {
   const reason = nonEmpty(evidence.reason, 4000);
   const code = reason?.replace(/\.$/, '').toLowerCase() ?? '';
   const broker = BROKER_REASONS.get(code);

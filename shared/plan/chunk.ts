@@ -5,6 +5,7 @@
  * whatever stops this in between leaves a chunk whose state says exactly how far it came.
  */
 import type { ReplayTarget, Taken } from '../broker.ts';
+import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, markUnclearExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
@@ -89,7 +90,12 @@ async function replay(
     return { kind: 'wait', why: 'the locks would have ended before the letters could be completed' };
   }
   work.assertLeased();
-  const outcome = await target.send(messages, office.sendTimeoutMs);
+  const span = {
+    kind: 'producer',
+    attributes: { source: work.source.name, planId: journal.head.id, letters: messages.length },
+    links: () => tracesOf(sorted.send.map(({ locked }) => locked.letter)),
+  } as const;
+  const outcome = await office.telemetry.span('send', span, () => target.send(messages, office.sendTimeoutMs));
   switch (outcome.kind) {
     case 'accepted': {
       if (journal.head.choices.target === 'sandbox') return closeCopied(work, sending, sorted);

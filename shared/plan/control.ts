@@ -7,6 +7,7 @@ import type { Office } from '../office.ts';
 import { type Selection, selectionSchema } from '../selection.ts';
 import type { VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
+import { tellRun } from '../telemetry/tell.ts';
 import { markUnclear } from './ending.ts';
 import { loadPlan, newWriteId } from './journal.ts';
 import { type Action, CLOSED_STATES, type Finding, isBlocked, type PlanHead, type PlanState } from './plan.ts';
@@ -196,6 +197,7 @@ async function cancelIdle(office: Office, { head, etag }: VersionedHead, operato
     await office.store.audit.close(audit, 'refused: contended', office.clock());
     throw error instanceof StoreConflict ? contended(head.id) : error;
   }
+  await tellRun(office, cancelled);
   await office.store.audit.close(audit, 'cancelled', office.clock());
   return cancelled;
 }
@@ -294,7 +296,9 @@ export async function expireIfOld(office: Office, found: VersionedHead): Promise
   const expired: PlanHead = { ...(await abandoned(office, head)), state: 'expired', stateReason };
   try {
     const writeId = newWriteId(office);
-    return { head: expired, etag: await office.store.plans.commit(expired, etag, writeId), writeId };
+    const version = await office.store.plans.commit(expired, etag, writeId);
+    await tellRun(office, expired);
+    return { head: expired, etag: version, writeId };
   } catch (error) {
     if (error instanceof StoreConflict) return loadPlan(office, head.id);
     throw error;

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
 import type { Office } from '../office.ts';
+import { tellLeft } from '../telemetry/tell.ts';
 import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
 import { identityDigest } from './prepare.ts';
 import { BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
@@ -121,9 +122,10 @@ export async function close(
   const { office, source, journal } = work;
   const { id, action, choices } = journal.head;
   const numbers = done.map(({ number }) => number);
-  if (choices.target !== 'sandbox') {
+  const fate = action === 'replay' ? 'replayed' : 'discarded';
+  const leaves = choices.target !== 'sandbox';
+  if (leaves) {
     // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
-    const fate = action === 'replay' ? 'replayed' : 'discarded';
     await office.store.letters.close(source.key, numbers, fate, office.clock(), id);
   }
   await markUnclearExceptions(work, exceptions);
@@ -132,6 +134,7 @@ export async function close(
     chunks: [{ ...chunk, state: 'done', letters: done }],
     exceptions,
   });
+  if (leaves) tellLeft(office, source, fate, numbers.length);
   if (chunk.audit !== '') {
     const others = exceptions.length > 0 ? `, ${exceptions.length} otherwise` : '';
     await office.store.audit.close(chunk.audit, `${numbers.length} done${others}`, office.clock());

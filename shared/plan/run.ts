@@ -7,6 +7,7 @@ import { heldSince } from '../groups/holds.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
+import { tellRun } from '../telemetry/tell.ts';
 import { collect } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
 import { markUnclear } from './ending.ts';
@@ -59,7 +60,9 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     const writeId = newWriteId(office);
     const etag = await office.store.plans.commit(taken, current.etag, writeId);
     journal = new Journal(office, { head: taken, etag, writeId });
-    const end = await new Slice(office, journal, lease, deadline).run();
+    const slice = new Slice(office, journal, lease, deadline);
+    const attributes = { source: head.sourceName, planId: id, action: head.action };
+    const end = await office.telemetry.span('run', { attributes }, () => slice.run());
     over = end.kind === 'over';
     return end;
   } catch (error) {
@@ -347,6 +350,7 @@ async function endRun(
     runner: '',
     ...(over ? { finishedAt: office.clock() } : { expiresAt: office.clock() + PAUSED_LIFETIME }),
   }));
+  await tellRun(office, journal.head);
   const { counts, id, source, sourceName, startedBy } = journal.head;
   await office.store.audit.note(
     {

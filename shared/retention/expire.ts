@@ -6,6 +6,7 @@ import { isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import type { Lease } from '../store/sources.ts';
+import { tellCleanupFailed, tellExpired, tellLeft } from '../telemetry/tell.ts';
 import { takeSnapshot } from '../watch/collect.ts';
 import { expiryCutoff } from './policy.ts';
 
@@ -113,7 +114,10 @@ async function removeHeld(
     await queue.release(strangers.map(({ lock }) => lock));
     const lost = await complete(cleanup, same);
     // Somebody else removed these, or a cleanup that died before it could say so.
-    for (const number of taken.absent) await office.store.letters.markGone(source.key, number, office.clock());
+    for (const number of taken.absent) {
+      const isGone = await office.store.letters.markGone(source.key, number, office.clock());
+      if (isGone) tellLeft(office, source, 'gone', 1);
+    }
     active.push(...taken.active.flatMap((number) => part.get(number) ?? []));
     removed += same.length - lost;
     left += lost + taken.busy.length + strangers.length;
@@ -173,6 +177,7 @@ async function complete({ office, source, queue }: Cleanup, letters: readonly Lo
   const settled = await queue.complete(letters.map(({ lock }) => lock));
   const gone = numbers.filter((_number, i) => settled[i] === 'settled');
   await office.store.letters.close(source.key, gone, 'expired', office.clock());
+  tellLeft(office, source, 'expired', gone.length);
   const lost = numbers.length - gone.length;
   await office.store.audit.close(
     audit,
@@ -187,9 +192,12 @@ export async function expireAll(office: Office, sources: readonly Source[]): Pro
   for (const source of sources) {
     try {
       const { removed, left } = await expireSource(office, source);
+      tellExpired(office, source, removed, left);
       if (removed + left > 0) office.log(`expire ${source.name}: ${removed} removed, ${left} left for the next time`);
     } catch (error) {
-      const why = isOfficeError(error, 'DLO_SOURCE_BUSY') ? 'busy, tried again next time' : 'failed';
+      const isBusy = isOfficeError(error, 'DLO_SOURCE_BUSY');
+      if (!isBusy) tellCleanupFailed(office, source);
+      const why = isBusy ? 'busy, tried again next time' : 'failed';
       office.log(`expire ${source.name}: ${why}: ${errorText(error)}`);
     }
   }

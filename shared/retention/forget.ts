@@ -4,6 +4,7 @@ import { errorText, isOfficeError } from '../errors.ts';
 import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { expireIfOld, isClosed } from '../plan/control.ts';
+import { tellCleanupFailed } from '../telemetry/tell.ts';
 
 const DAY = 86_400_000;
 /** Most rows that one run removes of one kind; the next run goes on. */
@@ -45,6 +46,7 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
         await office.store.sources.forget(source.key);
       }
     } catch (error) {
+      tellCleanupFailed(office, source);
       office.log(`forget ${source.name}: failed: ${errorText(error)}`);
     }
   }

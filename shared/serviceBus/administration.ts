@@ -43,7 +43,7 @@ export function administrationOf(connectionString: string, url: URL | undefined)
 
 async function createClient(connectionString: string, url: URL | undefined): Promise<ServiceBusAdministrationClient> {
   // Loading it takes some tenths of a second: only who asks waits for it.
-  const { ServiceBusAdministrationClient } = await import('@azure/service-bus');
+  const { ServiceBusAdministrationClient } = await import('./administrationClient.ts');
   // A redirect is followed nowhere; repeating is for the next plan or run.
   const options = { retryOptions: { maxRetries: 0 }, redirectOptions: { maxRetries: 0 } };
   if (url === undefined) return new ServiceBusAdministrationClient(connectionString, options);

@@ -1,6 +1,7 @@
 /** Where a namespace is and how the office proves who it is, from the app settings. */
 import { ConnectionConfig, createSasTokenProvider, parseConnectionString, TokenType } from '@azure/core-amqp';
 import { OfficeError } from '../errors.ts';
+import { type Identity, identityFor } from './identity.ts';
 
 type Settings = Readonly<Record<string, string | undefined>>;
 
@@ -79,32 +80,4 @@ function withIdentity(host: string, identity: Identity): Endpoint {
       return { token, type: TokenType.CbsTokenTypeJwt, renewAt: expiresAt - RENEW_BEFORE_MS };
     },
   };
-}
-
-/** Who the app is to Microsoft Entra. */
-export interface Identity {
-  /** A token for `scope`, kept and renewed behind this call. `expiresAt` is ms since 1970. Throws why there is none. */
-  tokenFor(scope: string, signal?: AbortSignal): Promise<{ readonly token: string; readonly expiresAt: number }>;
-}
-
-/** The identity that the section of connection `name` chooses by its client id and kind, else the app's own. */
-export function identityFor(name: string, settings: Settings): Identity {
-  const clientId = settings[`${name}__clientId`];
-  const kind = settings[`${name}__credential`];
-  // Loading the identity library takes 0.4 s: only who uses it waits for it.
-  let credential: ReturnType<typeof createCredential> | undefined;
-  return {
-    async tokenFor(scope, signal) {
-      credential ??= createCredential(clientId, kind);
-      const token = await (await credential).getToken(scope, signal ? { abortSignal: signal } : {});
-      if (token === null) throw new Error('the identity gave no token');
-      return { token: token.token, expiresAt: token.expiresOnTimestamp };
-    },
-  };
-}
-
-async function createCredential(clientId: string | undefined, kind: string | undefined) {
-  const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
-  if (kind?.toLowerCase() === 'managedidentity') return new ManagedIdentityCredential(clientId ? { clientId } : {});
-  return new DefaultAzureCredential(clientId ? { managedIdentityClientId: clientId } : {});
 }

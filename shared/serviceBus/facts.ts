@@ -1,11 +1,11 @@
 /** Facts about targets: read where they can be read, never guessed, and read anew whenever they are asked for. */
-import { z } from 'zod';
 import type { TargetFacts } from '../broker.ts';
 import type { Source } from '../catalog.ts';
-import { errorText, OfficeError } from '../errors.ts';
+import { errorText } from '../errors.ts';
 import { type Administration, administrationOf } from './administration.ts';
-import { type Identity, identityFor } from './credentials.ts';
 import type { Described } from './description.ts';
+import { LOOPBACK, readFactSettings } from './factSettings.ts';
+import { type Identity, identityFor } from './identity.ts';
 import { orAbort } from './orAbort.ts';
 import { readResource } from './resourceManager.ts';
 
@@ -30,35 +30,12 @@ const LOG_LENGTH = 300;
 /** Where Microsoft's emulator has its interfaces; its ports cannot be chosen. */
 const EMULATOR = { amqpPort: '5672', administrationPort: '5300' };
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** Shown to a Resource Manager on this machine, which asks for a token and cannot check one. */
 const LOCAL_TOKEN = 'local';
 
-const settingsSchema = z.object({
-  DLO_RESOURCE_MANAGER_URL: address()
-    .default(new URL('https://management.azure.com'))
-    .refine((url) => url.protocol === 'https:' || LOOPBACK.test(url.hostname), 'must be https, or on this machine'),
-  DLO_ADMINISTRATION_URL: address().optional(),
-});
-
-function address() {
-  return z.string().transform((text, context): URL => {
-    const url = URL.parse(text);
-    if (url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url;
-    const message = 'must be scheme, host and port, such as https://management.azure.com';
-    context.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  });
-}
-
 /** Asks nothing yet. Throws `DLO_CATALOG_INVALID` when a setting would send requests to a wrong place. */
 export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: FactReaderOptions): FactReader {
-  const parsed = settingsSchema.safeParse(settings);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new OfficeError('DLO_CATALOG_INVALID', `The app settings are not valid: ${problems.join('; ')}.`);
-  }
-  const { DLO_RESOURCE_MANAGER_URL: resourceManagerUrl, DLO_ADMINISTRATION_URL: administrationUrl } = parsed.data;
+  const { resourceManagerUrl, administrationUrl } = readFactSettings(settings);
   const identities = new Map<string, Identity>();
   const administrations = new Map<string, Administration>();
 

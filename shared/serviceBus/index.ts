@@ -2,15 +2,11 @@
 import type { Broker } from '../broker.ts';
 import type { Namespace as CatalogNamespace, Source } from '../catalog.ts';
 import { DESCRIPTION_COST } from './bucket.ts';
-import { type Budget, openBudget } from './budget.ts';
-import { readEndpoint } from './credentials.ts';
-import { openDeadLetterQueue } from './deadLetterQueue.ts';
+import type { Budget } from './budget.ts';
 import { bodyParts, openEnvelope } from './envelope.ts';
 import { createFactReader } from './facts.ts';
-import { type Namespace, shareNamespace } from './namespace.ts';
+import type { Namespace } from './namespace.ts';
 import { reset } from './reset.ts';
-import { openReplayTarget } from './target.ts';
-import { lookForWaiting } from './waiting.ts';
 
 /** What the adapter needs from its surroundings. */
 export interface ServiceBusOptions {
@@ -25,6 +21,8 @@ export interface ServiceBusOptions {
   /** After this long without use a connection is closed, ms. Default a minute. */
   readonly idleMs?: number;
 }
+
+type Live = typeof import('./live.ts');
 
 const OPERATION_TIMEOUT_MS = 30_000;
 const IDLE_MS = 60_000;
@@ -43,21 +41,27 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
   const namespaces = new Map<string, Namespace>();
   const budgets = new Map<string, Budget>();
   const readFacts = createFactReader({ settings, log });
+  // The AMQP libraries take a tenth of a second to load, which no start of the app has to wait for.
+  let loading: Promise<Live> | undefined;
+  const live = () => {
+    loading ??= import('./live.ts');
+    return loading;
+  };
 
-  function budgetOf({ label, operationsPerSecond: ceiling }: CatalogNamespace): Budget {
+  function budgetOf(by: Live, { label, operationsPerSecond: ceiling }: CatalogNamespace): Budget {
     let budget = budgets.get(label);
     if (budget === undefined) {
-      budget = openBudget({ ceiling, log: (line) => log(`namespace ${label}: ${line}`) });
+      budget = by.openBudget({ ceiling, log: (line) => log(`namespace ${label}: ${line}`) });
       budgets.set(label, budget);
     }
     return budget;
   }
 
-  function namespaceOf({ namespace: of }: Source): Namespace {
+  function namespaceOf(by: Live, { namespace: of }: Source): Namespace {
     let namespace = namespaces.get(of.label);
     if (namespace === undefined) {
-      const wire = { operationTimeoutMs, idleMs, log, budget: budgetOf(of) };
-      namespace = shareNamespace(readEndpoint(of.connection, settings), wire);
+      const wire = { operationTimeoutMs, idleMs, log, budget: budgetOf(by, of) };
+      namespace = by.shareNamespace(by.readEndpoint(of.connection, settings), wire);
       namespaces.set(of.label, namespace);
     }
     return namespace;
@@ -65,16 +69,21 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
 
   return {
     async open(source) {
-      return openDeadLetterQueue(namespaceOf(source), source, { clock, log });
+      const by = await live();
+      return by.openDeadLetterQueue(namespaceOf(by, source), source, { clock, log });
     },
     async openTarget(source, entity) {
-      return openReplayTarget(namespaceOf(source), entity);
+      const by = await live();
+      return by.openReplayTarget(namespaceOf(by, source), entity);
     },
     async facts(source, entity) {
-      budgetOf(source.namespace).pay(DESCRIPTION_COST);
+      budgetOf(await live(), source.namespace).pay(DESCRIPTION_COST);
       return readFacts(source, entity);
     },
-    isWaiting: (source, entity, planId) => lookForWaiting(namespaceOf(source), entity, planId),
+    async isWaiting(source, entity, planId) {
+      const by = await live();
+      return by.lookForWaiting(namespaceOf(by, source), entity, planId);
+    },
     reset,
     bodyOf: (message) => bodyParts(openEnvelope(message)),
     async close() {

@@ -34,10 +34,9 @@ export function storageConnection(
   return { kind: 'identity', url, credential: () => identity(clientId) };
 }
 
-/** The identity library takes long to load; a connection string does not need it. */
 async function identity(clientId: string | undefined): Promise<TokenCredential> {
-  const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
-  return clientId ? new ManagedIdentityCredential({ clientId }) : new DefaultAzureCredential();
+  const { anyIdentity, managedIdentity } = await import('../identity.ts');
+  return clientId ? managedIdentity(clientId) : anyIdentity(undefined);
 }
 
 /** Azurite's published account and key; the table and queue clients differ in whether they know the short form. */

@@ -104,9 +104,9 @@ export class PlanStore {
     for await (const row of this.#table.query(filter)) yield readException(row);
   }
 
-  /** Notes that a letter of the plan came back. Writing it twice changes nothing. Unknown plans are ignored. */
-  async addReturned(id: PlanId, returned: Returned): Promise<void> {
-    if ((await this.#table.get(id, HEAD)) === undefined) return; // a stranger's property is not a plan
+  /** Notes that a letter of the plan came back. Writing it twice changes nothing. `false`: there is no such plan, nothing was noted. */
+  async addReturned(id: PlanId, returned: Returned): Promise<boolean> {
+    if ((await this.#table.get(id, HEAD)) === undefined) return false; // a stranger's property is not a plan
     await this.#table.merge({
       partitionKey: id,
       rowKey: `returned:${returned.source}:${numberKey(returned.number)}`,
@@ -116,6 +116,7 @@ export class PlanStore {
       reason: returned.reason.slice(0, 1024),
       at: new Date(returned.at),
     });
+    return true;
   }
 
   /** How many letters of the plan came back. */

@@ -1,12 +1,10 @@
-/** Queue `runs`: the continuations of preparing and running plans. The only file that knows the queue SDK. */
-import { QueueServiceClient } from '@azure/storage-queue';
+/** Queue `runs`: the continuations of preparing and running plans. */
+import type { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
 import { errorText, OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
-
-/** Name of the queue; the trigger binds to it. */
-export const RUNS_QUEUE = 'runs';
+import { RUNS_QUEUE } from './runsQueue.ts';
 
 /** A queue message: go on with this plan. What to do follows from the plan's own state. */
 export const continuationSchema = z.strictObject({
@@ -24,11 +22,7 @@ export class RunQueue {
   #client: Promise<QueueServiceClient> | undefined;
 
   constructor(connection: StorageConnection) {
-    const options = { retryOptions: { maxTries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 1000 } };
-    this.#open = async () =>
-      connection.kind === 'identity'
-        ? new QueueServiceClient(connection.url, await connection.credential(), options)
-        : QueueServiceClient.fromConnectionString(connection.text, options);
+    this.#open = async () => (await import('./queueClient.ts')).openQueues(connection);
   }
 
   /** Asks for the plan to be continued in `delayMs` milliseconds. Throws `DLO_STORE_UNAVAILABLE`. */

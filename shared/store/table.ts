@@ -1,16 +1,9 @@
-/** One Azure table, seen as rows with keys. The only file that knows the table SDK; every failure leaves it translated. */
-import {
-  odata,
-  RestError,
-  TableClient,
-  type TableEntity,
-  type TableServiceClientOptions,
-  TableTransaction,
-} from '@azure/data-tables';
+/** One Azure table, seen as rows with keys. Speaks the table SDK's words, so that nobody else must; every failure leaves it translated. */
+import type { TableClient, TableEntity, TransactionAction } from '@azure/data-tables';
 import { errorText, OfficeError } from '../errors.ts';
 import type { StorageConnection } from './connection.ts';
 
-export { odata };
+export { odata } from './odata.ts';
 
 /** A row as stored: its keys, its version, and columns that the reader still has to check. */
 export interface StoredRow {
@@ -41,11 +34,6 @@ export class StoreConflict extends Error {
 /** Largest number of steps in one transaction (Azure Tables). */
 export const MAX_STEPS = 100;
 
-// Short, because a caller holds message locks while it waits; what is not written is done again by the caller.
-const RETRIES: TableServiceClientOptions = {
-  retryOptions: { maxRetries: 2, retryDelayInMs: 200, maxRetryDelayInMs: 1000 },
-};
-
 /** One table; created when first written to. */
 export class Table {
   readonly #open: () => Promise<TableClient>;
@@ -53,7 +41,8 @@ export class Table {
 
   constructor(connection: StorageConnection, name: string) {
     this.#open = async () => {
-      const client = await openClient(connection, name);
+      const { openTable } = await import('./tableClient.ts');
+      const client = await openTable(connection, name);
       await client.createTable();
       return client;
     };
@@ -95,9 +84,7 @@ export class Table {
 
   /** All steps or none, in one partition, at most {@link MAX_STEPS}. Returns the new version of each row, in order. */
   async transact(steps: readonly Step[]): Promise<string[]> {
-    const transaction = new TableTransaction();
-    for (const step of steps) addStep(transaction, step);
-    const answer = await this.#do((client) => client.submitTransaction(transaction.actions));
+    const answer = await this.#do((client) => client.submitTransaction(steps.map(toAction)));
     return answer.subResponses.map((part) => part.etag ?? '');
   }
 
@@ -154,23 +141,17 @@ export class Table {
   }
 }
 
-async function openClient(connection: StorageConnection, name: string): Promise<TableClient> {
-  if (connection.kind === 'identity')
-    return new TableClient(connection.url, name, await connection.credential(), RETRIES);
-  const allowInsecureConnection = /Endpoint=http:\/\//i.test(connection.text);
-  return TableClient.fromConnectionString(connection.text, name, { ...RETRIES, allowInsecureConnection });
-}
-
-function addStep(transaction: TableTransaction, step: Step): void {
-  if (step.kind === 'delete') transaction.deleteEntity(step.partitionKey, step.rowKey);
-  else if (step.kind === 'insert') transaction.createEntity(step.row as TableEntity);
-  else if (step.kind === 'replace') transaction.upsertEntity(step.row as TableEntity, 'Replace');
-  else if (step.etag === undefined) transaction.upsertEntity(step.row as TableEntity, 'Merge');
-  else transaction.updateEntity(step.row as TableEntity, 'Merge', { etag: step.etag });
+function toAction(step: Step): TransactionAction {
+  if (step.kind === 'delete') return ['delete', { partitionKey: step.partitionKey, rowKey: step.rowKey }];
+  const row = step.row as TableEntity;
+  if (step.kind === 'insert') return ['create', row];
+  if (step.kind === 'replace') return ['upsert', row, 'Replace'];
+  return step.etag === undefined ? ['upsert', row, 'Merge'] : ['update', row, 'Merge', { etag: step.etag }];
 }
 
 function statusOf(error: unknown): number | undefined {
-  return error instanceof RestError ? error.statusCode : undefined;
+  if (!(error instanceof Error) || error.name !== 'RestError' || !('statusCode' in error)) return undefined;
+  return typeof error.statusCode === 'number' ? error.statusCode : undefined;
 }
 
 function translated(error: unknown): Error {

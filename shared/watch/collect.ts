@@ -4,6 +4,7 @@ import { errorText } from '../errors.ts';
 import { groupsBefore, keepOpen } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
+import { tellPassFailed, tellSnapshot } from '../telemetry/tell.ts';
 import { recordLetters } from './record.ts';
 import { survey } from './survey.ts';
 
@@ -79,12 +80,15 @@ async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQ
 export async function takeSnapshot(office: Office, source: Source): Promise<number> {
   const groups = await groupsBefore(office, source);
   const tally = await office.store.letters.tally(source.key);
-  await office.store.snapshots.add(source.key, { at: office.clock(), ...tally });
+  const snapshot = { at: office.clock(), ...tally };
+  await office.store.snapshots.add(source.key, snapshot);
+  await tellSnapshot(office, source, snapshot);
   await keepOpen(office, source, groups, tally);
   return tally.open;
 }
 
 async function notePassFailure(office: Office, source: Source, error: unknown): Promise<void> {
+  await tellPassFailed(office, source);
   try {
     await office.store.sources.passed(source, office.clock(), errorText(error));
   } catch (again) {

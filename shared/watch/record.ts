@@ -2,6 +2,7 @@ import type { ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { countLetters } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
+import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
 
 /**
  * Classifies letters and records them; the one way in which trigger, timer and reconcile do it. A letter that an
@@ -16,14 +17,16 @@ export async function recordLetters(office: Office, source: Source, read: readon
   }));
   const recorded = await office.store.letters.record(source.key, classified, now);
   await countLetters(office, source, classified, recorded, now);
-  for (const { letter, classification } of classified) {
+  tellRecorded(office, source, classified, recorded);
+  for (const [i, { letter, classification }] of classified.entries()) {
     if (letter.replay.planId === undefined) continue;
-    await office.store.plans.addReturned(letter.replay.planId, {
+    const isOurs = await office.store.plans.addReturned(letter.replay.planId, {
       source: source.key,
       number: letter.sequenceNumber,
       of: letter.replay.of,
       reason: classification.evidence.reason ?? '',
       at: now,
     });
+    if (isOurs && recorded[i] !== 'known') tellReturned(office, source);
   }
 }

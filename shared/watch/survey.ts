@@ -3,6 +3,7 @@ import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
+import { tellLeft } from '../telemetry/tell.ts';
 import { recordLetters } from './record.ts';
 
 /** What a survey found. */
@@ -99,5 +100,6 @@ async function settleDoubts(
       await recordLetters(office, source, [there]); // the entity was recreated: the number has a new owner
     }
   }
+  tellLeft(office, source, 'gone', gone);
   return gone;
 }

@@ -7,7 +7,7 @@ import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { ROLES } from '../../shared/http/caller.ts';
 import { openOffice } from '../../shared/open.ts';
 import { targetOf } from '../../shared/plan/preflight.ts';
-import { RUNS_QUEUE } from '../../shared/store/runs.ts';
+import { RUNS_QUEUE } from '../../shared/store/runsQueue.ts';
 import { type Expression, isExpression, parseExpression } from './arm/expression.ts';
 import { type Fields, fields, Later, list, text, type Value } from './arm/functions.ts';
 import type { Resource } from './arm/template.ts';

@@ -1,10 +1,15 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, matchesGlob, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, buildApp } from '../../build.ts';
+import { ROUTE_TABLE } from '../../functions/routeTable.ts';
+import { load } from '../bench/start/measure.ts';
 import { expectOfficeToBeExact } from '../harness/exact.ts';
-import { openTestOffice, type TestOffice } from '../harness/office.ts';
+import { type Ingestion, openIngestion } from '../harness/ingestion.ts';
+import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
 import { expectStory } from '../harness/threeOrders.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -13,14 +18,38 @@ const repository = resolve(import.meta.dirname, '../..');
 let root: string;
 let bundle: Bundle;
 let office: TestOffice;
+let ingestion: Ingestion;
+/** Gives tokens as the platform does to an app with a managed identity. */
+const asked: URL[] = [];
+const identity = createServer((request, response) => {
+  asked.push(new URL(request.url ?? '', 'http://identity'));
+  const expires_on = Math.floor(Date.now() / 1000) + 86_400;
+  const token = { access_token: 'token-of-the-identity', expires_on, token_type: 'Bearer', resource: 'x' };
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(token));
+});
+
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'office-bundle-'));
   for (const file of ['host.json', 'package.json', 'catalog.json']) cpSync(join(repository, file), join(root, file));
   bundle = await buildApp(join(root, 'dist'));
-  office = await openTestOffice({ root, entry: 'dist/main.js', sources: [{ name: 'orders' }, { name: 'exact' }] });
+  ingestion = await openIngestion();
+  await new Promise<void>((listening) => identity.listen(0, '127.0.0.1', listening));
+  office = await openTestOffice({
+    root,
+    entry: 'dist/main.js',
+    sources: [{ name: 'orders' }, { name: 'exact' }],
+    settings: {
+      ...ingestion.settings,
+      APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=client-of-telemetry;Authorization=AAD',
+      IDENTITY_ENDPOINT: `http://127.0.0.1:${(identity.address() as AddressInfo).port}/token`,
+      IDENTITY_HEADER: 'secret of the platform',
+    },
+  });
 });
 afterAll(async () => {
   await office?.close();
+  await ingestion?.close();
+  identity.close();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -34,14 +63,58 @@ test('what the built file sends back is what died, for every type and every body
 
 test('the built file registers every function of the sources', () => {
   const names = office.process.functions.map(({ name }) => name);
-  expect(names).toEqual(
-    expect.arrayContaining(['classify-orders', 'collect', 'expire', 'continue', 'watch', 'openapi']),
-  );
+  const others = ['classify-orders', 'classify-exact', 'collect', 'reconcile', 'expire', 'continue', 'watch'];
+  expect(names.toSorted()).toEqual([...others, ...ROUTE_TABLE.map(({ name }) => name)].toSorted());
 });
 
-test('the identity library, slow to load, is in the built file and not evaluated when it loads', () => {
-  const declarations = readFileSync(bundle.file, 'utf8').match(/^.*\bManagedIdentityCredential = class.*$/gm);
-  expect(declarations).toHaveLength(1);
-  // Indented: inside the function that a dynamic import calls.
-  expect(declarations?.[0]).toMatch(/^\s/);
+test('telemetry is loaded from the package, and publishes by the identity whose library is in it too', async () => {
+  await until(() => ingestion.events('RunFinished').length > 0 || undefined, 'the end of a run to be told');
+  expect(ingestion.authorizations).toContain('Bearer token-of-the-identity');
+  const [question] = asked;
+  expect(question?.searchParams.get('client_id')).toBe('client-of-telemetry');
+  expect(ingestion.sum('dlo.letters.removed', { source: 'orders', fate: 'replayed' })).toBeGreaterThan(0);
+});
+
+test('what is deployed is what is needed: the built files, host.json, package.json and catalog.json', () => {
+  const lines = readFileSync(join(repository, '.funcignore'), 'utf8').split('\n');
+  const patterns = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  const isLeftOut = (path: string) => patterns.some((pattern) => matchesGlob(path, pattern));
+  const packed = readdirSync(repository).filter((name) => !isLeftOut(name));
+  // `dist` is there only after a build.
+  expect(packed.filter((name) => name !== 'dist')).toEqual(['catalog.json', 'host.json', 'package.json']);
+  const built = readdirSync(join(root, 'dist')).filter((name) => !isLeftOut(`dist/${name}`));
+  expect(built.toSorted()).toEqual(bundle.files);
+  // Each of them is asked for by another, or is where it begins.
+  const texts = built.map((name) => readFileSync(join(root, 'dist', name), 'utf8')).join('\n');
+  for (const name of built) {
+    if (name !== 'main.js' && name !== 'package.json') expect(texts).toContain(`require("./${name}")`);
+  }
+});
+
+test('a start loads neither the libraries nor the work: they are in files of their own', async () => {
+  const { files, bytes } = bundle;
+  expect(bytes).toBeLessThan(3_000_000);
+  const loaded = await load(bundle);
+  expect(loaded.functions).toEqual(expect.arrayContaining(['collect', 'openapi']));
+  const parts = [
+    'work',
+    'live',
+    'tableClient',
+    'queueClient',
+    'identity',
+    'administrationClient',
+    'applicationInsights',
+  ];
+  for (const part of parts) {
+    expect(files.filter((name) => name.startsWith(`${part}-`))).toHaveLength(1);
+    expect(loaded.files.filter((name) => name.startsWith(`${part}-`))).toEqual([]);
+  }
+  const size = loaded.files.reduce((sum, name) => sum + statSync(join(root, 'dist', name)).size, 0);
+  expect(size).toBeLessThan(bytes / 4);
+});
+
+test('stacks of the built files name the functions and the lines', () => {
+  const work = bundle.files.find((name) => name.startsWith('work-')) ?? '';
+  const text = readFileSync(join(root, 'dist', work), 'utf8');
+  expect(text).toMatch(/^async function collectAll\(office\) \{$/m);
 });

@@ -1,6 +1,6 @@
-/** What leaves this repository: the settings that are asked for, the sample's entities, the deployed package. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, matchesGlob, resolve } from 'node:path';
+/** What leaves this repository: the settings that are asked for, the sample's entities, what is told of the office. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../local/broker/index.ts';
 import { parseCatalog } from '../../shared/catalog.ts';
@@ -11,8 +11,10 @@ const settings = (JSON.parse(read('local.settings.sample.json')) as { Values: Re
 
 describe('local.settings.sample.json', () => {
   test('has every setting of the office', () => {
-    const asked = new Set(read('shared/open.ts').match(/DLO_\w+(?=:)/g));
-    expect(Object.keys(settings).filter((name) => name.startsWith('DLO_'))).toEqual(expect.arrayContaining([...asked]));
+    const files = ['shared/opening.ts', 'shared/serviceBus/factSettings.ts', 'shared/telemetry/open.ts'];
+    const asked = new Set(files.flatMap((file) => read(file).match(/DLO_\w+(?=:)|APPLICATIONINSIGHTS_\w+/g) ?? []));
+    expect(asked.size).toBeGreaterThan(8);
+    expect(Object.keys(settings)).toEqual(expect.arrayContaining([...asked]));
   });
 });
 
@@ -48,15 +50,9 @@ describe('catalog.json and local/Config.json', () => {
   });
 });
 
-describe('the deployed package', () => {
-  test('holds only the built app, host.json, package.json and catalog.json', () => {
-    const ignored = read('.funcignore').split('\n');
-    const patterns = ignored.filter((line) => line !== '' && !line.startsWith('#'));
-    const isLeftOut = (path: string) => patterns.some((pattern) => matchesGlob(path, pattern));
-    const packed = readdirSync(root).filter((name) => !isLeftOut(name));
-    // `dist` is there only after a build.
-    expect(packed.filter((name) => name !== 'dist')).toEqual(['catalog.json', 'host.json', 'package.json']);
-    const built = ['main.js', 'main.js.map', 'main.js.LEGAL.txt', 'package.json'].map((name) => `dist/${name}`);
-    expect(built.filter((path) => !isLeftOut(path))).toEqual(['dist/main.js', 'dist/package.json']);
-  });
+test('the host does not sample the events that alerts wait for', () => {
+  const host = JSON.parse(read('host.json')) as {
+    logging: { applicationInsights: { samplingSettings: { excludedTypes: string } } };
+  };
+  expect(host.logging.applicationInsights.samplingSettings.excludedTypes.split(';')).toContain('Event');
 });

@@ -25,7 +25,8 @@ describe('problem details', () => {
   it.each(CODES)('%s becomes the answer that its entry describes', (code, { status, title, action }) => {
     const answer = problem(new OfficeError(code, 'what happened'), 'request-1', silent);
     expect(answer.status).toBe(status);
-    expect(answer.headers).toEqual({ 'content-type': 'application/problem+json' });
+    const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
+    expect(answer.headers).toEqual({ 'content-type': 'application/problem+json', ...challenge });
     expect(answer.body).toEqual({
       type: `urn:dead-letter-office:error:${code}`,
       title,

@@ -1,0 +1,2 @@
+/** Name of the queue of continuations; the trigger binds to it. */
+export const RUNS_QUEUE = 'runs';
