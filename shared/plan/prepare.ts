@@ -36,8 +36,8 @@ import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
 
-// Every letter of a chunk may need a row of its own in the transaction that ends the chunk.
-const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
+/** Most letters of a chunk: each may need a row of its own in the transaction that ends the chunk. */
+export const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
 /** Bytes a message gains in a batch: its framing and the replay's properties. */
 const OVERHEAD = 500;
 

@@ -1,13 +1,8 @@
 /** One Azure table, seen as rows with keys. The only file that knows the table SDK; every failure leaves it translated. */
-import {
-  odata,
-  RestError,
-  TableClient,
-  type TableEntity,
-  type TableServiceClientOptions,
-  TableTransaction,
-} from '@azure/data-tables';
+import { randomUUID } from 'node:crypto';
+import { odata, RestError, TableClient, type TableEntity, type TableServiceClientOptions } from '@azure/data-tables';
 import { errorText, OfficeError } from '../errors.ts';
+import { submitBatch } from './batch.ts';
 import type { StorageConnection } from './connection.ts';
 
 export { odata };
@@ -95,10 +90,7 @@ export class Table {
 
   /** All steps or none, in one partition, at most {@link MAX_STEPS}. Returns the new version of each row, in order. */
   async transact(steps: readonly Step[]): Promise<string[]> {
-    const transaction = new TableTransaction();
-    for (const step of steps) addStep(transaction, step);
-    const answer = await this.#do((client) => client.submitTransaction(transaction.actions));
-    return answer.subResponses.map((part) => part.etag ?? '');
+    return this.#do((client) => submitBatch(client, steps, randomUUID()));
   }
 
   /** Rows that match an OData filter, in key order, page by page as they are read. */
@@ -159,14 +151,6 @@ async function openClient(connection: StorageConnection, name: string): Promise<
     return new TableClient(connection.url, name, await connection.credential(), RETRIES);
   const allowInsecureConnection = /Endpoint=http:\/\//i.test(connection.text);
   return TableClient.fromConnectionString(connection.text, name, { ...RETRIES, allowInsecureConnection });
-}
-
-function addStep(transaction: TableTransaction, step: Step): void {
-  if (step.kind === 'delete') transaction.deleteEntity(step.partitionKey, step.rowKey);
-  else if (step.kind === 'insert') transaction.createEntity(step.row as TableEntity);
-  else if (step.kind === 'replace') transaction.upsertEntity(step.row as TableEntity, 'Replace');
-  else if (step.etag === undefined) transaction.upsertEntity(step.row as TableEntity, 'Merge');
-  else transaction.updateEntity(step.row as TableEntity, 'Merge', { etag: step.etag });
 }
 
 function statusOf(error: unknown): number | undefined {
