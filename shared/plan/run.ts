@@ -14,6 +14,7 @@ import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
 import { gate, nextStep, PATIENCE } from './ramp.ts';
 import { splitAt } from './rearrange.ts';
+import { Upcoming } from './upcoming.ts';
 import type { ChunkResult, Work } from './work.ts';
 
 /** How a slice ended. */
@@ -89,8 +90,7 @@ class Slice {
   readonly #journal: Journal;
   readonly #deadline: number;
   #lease: Lease;
-  /** Key up to which every chunk is done, or is being completed as `#tail`. */
-  #behind: string | undefined;
+  readonly #upcoming: Upcoming;
   /** The chunk before this one, whose letters are in the target and are being completed. */
   #tail: { readonly chunk: Chunk; readonly result: Promise<ChunkResult> } | undefined;
 
@@ -99,11 +99,12 @@ class Slice {
     this.#journal = journal;
     this.#lease = lease;
     this.#deadline = deadline;
+    this.#upcoming = new Upcoming(office.store.plans, journal.head.id);
   }
 
   async run(): Promise<SliceEnd> {
     const { head } = this.#journal;
-    const early = this.#endBefore(await this.#nextChunk());
+    const early = this.#endBefore(await this.#upcoming.first());
     if (early !== undefined) return early;
     const source = sourceOf(this.#office, head);
     const queue = await this.#office.broker.open(source);
@@ -139,7 +140,7 @@ class Slice {
   async #chunks(work: Work): Promise<SliceEnd> {
     for (;;) {
       await this.#keepLease();
-      const chunk = await this.#nextChunk();
+      const chunk = await this.#upcoming.first();
       const isPressing = chunk === undefined || chunk.state !== 'planned' || this.#journal.head.request !== 'none';
       const end =
         (isPressing ? await this.#joinTail() : undefined) ??
@@ -158,16 +159,6 @@ class Slice {
     return chunk === undefined ? this.#finish('finished', '') : undefined;
   }
 
-  /**
-   * The first chunk that is not done. Chunks are worked on in the order of their keys and one in flight blocks those
-   * behind it, so a chunk in flight is always the first.
-   */
-  async #nextChunk(): Promise<Chunk | undefined> {
-    const options = { unfinished: true, ...(this.#behind !== undefined && { after: this.#behind }) };
-    for await (const chunk of this.#office.store.plans.chunks(this.#journal.head.id, options)) return chunk;
-    return undefined;
-  }
-
   /** Works on a chunk, if the ramp and the rate let it. What is in flight is finished first, whatever they say. */
   async #advance(work: Work, chunk: Chunk): Promise<SliceEnd | undefined> {
     let part = chunk;
@@ -175,7 +166,10 @@ class Slice {
       const passed = await this.#passGate(work.source);
       if (typeof passed !== 'number') return passed;
       if (passed === 0) return undefined;
-      if (passed < chunk.letters.length) part = await splitAt(work, chunk, passed);
+      if (passed < chunk.letters.length) {
+        part = await splitAt(work, chunk, passed);
+        this.#upcoming.reread();
+      }
     }
     const result = await workOn(work, part);
     const before = this.#tail;
@@ -184,7 +178,7 @@ class Slice {
       // Begun whatever became of the chunk before: these letters are in the target, their copies must go.
       const finished = result.finish();
       finished.catch(() => {}); // it is looked at when it is joined
-      this.#behind = part.key;
+      this.#upcoming.pass(part.key);
       this.#tail = { chunk: part, result: finished };
     }
     const end = await this.#join(before);
@@ -265,11 +259,9 @@ class Slice {
   }
 
   async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
-    if (result.kind === 'again') return undefined;
-    if (result.kind === 'next') {
-      if (this.#behind === undefined || this.#behind < chunk.key) this.#behind = chunk.key;
-      return undefined;
-    }
+    if (result.kind === 'again') this.#upcoming.reread();
+    if (result.kind === 'next') this.#upcoming.pass(chunk.key);
+    if (result.kind === 'again' || result.kind === 'next') return undefined;
     if (result.kind === 'sent') return this.#after(chunk, await result.finish());
     if (result.kind === 'refused') return this.#finish('paused', result.why);
     this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
