@@ -190,7 +190,14 @@ async function layOut(
     ...(from !== undefined && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
-  for await (const record of office.store.letters.open(source.key, options)) {
+  const { letters } = office.store;
+  // Letters that are named are looked up one by one: that does not grow with what else is there. Where a letter can be taken
+  // depends on those before it, all have to be counted.
+  const records =
+    selection.sequenceNumber !== undefined && source.mode === 'defer'
+      ? letters.openAmong(source.key, selection.sequenceNumber, options)
+      : letters.open(source.key, options);
+  for await (const record of records) {
     if (office.clock() >= deadline) {
       await flush(journal, batch, record.letter.sequenceNumber);
       return journal.head;

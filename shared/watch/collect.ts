@@ -1,4 +1,4 @@
-import type { DeadLetterQueue } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import type { Office } from '../office.ts';
@@ -60,22 +60,40 @@ export async function collectAll(office: Office): Promise<void> {
   await inParallel(office.catalog.sources, pass, SOURCES_AT_ONCE);
 }
 
+/** The next batch is received while the one before is recorded and held. */
 async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
   let collected = 0;
-  for (let batch = 0; batch < MAX_BATCHES; batch++) {
-    const locked = await queue.receive(BATCH, office.collectWaitMs);
-    if (locked.length === 0) break;
-    await recordLetters(
-      office,
-      source,
-      locked.map(({ letter }) => letter),
-    );
-    // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
-    const settled = await queue.hold(locked.map(({ lock }) => lock));
-    collected += settled.filter((one) => one === 'settled').length;
-    if (locked.length < BATCH) break;
+  let keeping = Promise.resolve(0);
+  try {
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
+      const locked = await queue.receive(BATCH, office.collectWaitMs);
+      // Where this fails, what was received just now comes back when its locks end.
+      collected += await keeping;
+      keeping = recordAndHold(office, source, queue, locked);
+      keeping.catch(() => {}); // it is looked at when it is waited for
+      if (locked.length < BATCH) break;
+    }
+  } finally {
+    collected += await keeping;
   }
   return collected;
+}
+
+async function recordAndHold(
+  office: Office,
+  source: Source,
+  queue: DeadLetterQueue,
+  locked: readonly LockedLetter[],
+): Promise<number> {
+  if (locked.length === 0) return 0;
+  await recordLetters(
+    office,
+    source,
+    locked.map(({ letter }) => letter),
+  );
+  // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
+  const settled = await queue.hold(locked.map(({ lock }) => lock));
+  return settled.filter((one) => one === 'settled').length;
 }
 
 /** Counts a source's open letters and notes the counts. */
