@@ -30,22 +30,12 @@ export type SliceEnd =
 
 /**
  * Runs a plan until `deadline` (ms since 1970), or only carries out what an operator has asked for. Holds the source's lease
- * meanwhile. Throws `DLO_STORE_UNAVAILABLE` when not even the journal can be read.
+ * meanwhile, or goes on with the one that the caller `held` for it. Throws `DLO_STORE_UNAVAILABLE` when not even the journal
+ * can be read.
  */
-export async function runSlice(office: Office, id: PlanId, deadline: number): Promise<SliceEnd> {
-  const { head } = await loadPlan(office, id);
-  if (!isActive(head)) {
-    // Whoever ended it may have died before it gave the source back.
-    await office.store.sources.vacate(head.source, id, office.clock());
-    return { kind: 'over' };
-  }
-  let lease: Lease;
-  try {
-    lease = await office.store.sources.acquire(head.source, id, office.clock(), office.leaseMs);
-  } catch (error) {
-    if (isOfficeError(error, 'DLO_SOURCE_BUSY')) return { kind: 'held' };
-    throw error;
-  }
+export async function runSlice(office: Office, id: PlanId, deadline: number, held?: Lease): Promise<SliceEnd> {
+  const lease = held ?? (await takeLease(office, id));
+  if ('kind' in lease) return lease;
   let over = false;
   let journal: Journal | undefined;
   try {
@@ -76,6 +66,22 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     await office.store.sources.release(lease, over).catch((error: unknown) => {
       office.log(`run ${id}: the lease was not given back and will expire: ${errorText(error)}`);
     });
+  }
+}
+
+/** The lease on the source of a run that is under way, or how the slice ends without it. */
+async function takeLease(office: Office, id: PlanId): Promise<Lease | SliceEnd> {
+  const { head } = await loadPlan(office, id);
+  if (!isActive(head)) {
+    // Whoever ended it may have died before it gave the source back.
+    await office.store.sources.vacate(head.source, id, office.clock());
+    return { kind: 'over' };
+  }
+  try {
+    return await office.store.sources.acquire(head.source, id, office.clock(), office.leaseMs);
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_SOURCE_BUSY')) return { kind: 'held' };
+    throw error;
   }
 }
 

@@ -60,22 +60,26 @@ export async function collectAll(office: Office): Promise<void> {
   await inParallel(office.catalog.sources, pass, SOURCES_AT_ONCE);
 }
 
-/** The next batch is received while the one before is recorded and held. */
+/** Batches that are recorded and held while the next one is received. */
+const KEPT_AT_ONCE = 2;
+
 async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
   let collected = 0;
-  let keeping = Promise.resolve(0);
+  const keeping: Promise<number>[] = [];
   try {
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
       const locked = await queue.receive(BATCH, office.collectWaitMs);
       // Where this fails, what was received just now comes back when its locks end.
-      collected += await keeping;
-      keeping = recordAndHold(office, source, queue, locked);
-      keeping.catch(() => {}); // it is looked at when it is waited for
+      if (keeping.length >= KEPT_AT_ONCE) collected += (await keeping.shift()) ?? 0;
+      const kept = recordAndHold(office, source, queue, locked);
+      kept.catch(() => {}); // it is looked at when it is waited for
+      keeping.push(kept);
       if (locked.length < BATCH) break;
     }
   } finally {
-    collected += await keeping;
+    await Promise.allSettled(keeping);
   }
+  for (const kept of keeping) collected += await kept;
   return collected;
 }
 

@@ -4,7 +4,7 @@
  * one run, and what is compared takes turns.
  */
 import { type Chosen, choose } from './replay/choose.ts';
-import { type Moved, moveRounds } from './replay/move.ts';
+import { type Moved, moveRounds, queuesOf } from './replay/move.ts';
 import { Stage } from './replay/stage.ts';
 import { writesOfChunk } from './replay/storage.ts';
 import { atLeast, atMost, figure, median, type Row } from './row.ts';
@@ -17,8 +17,8 @@ const FEW = 1000;
 const MANY = 50_000;
 
 export async function bench(): Promise<Row[]> {
-  const names = (name: string) => Array.from({ length: ROUNDS }, (_, i) => `${name}-${i}`);
-  const stage = await Stage.open([...names('office'), 'thousand', 'few', 'many'], [...names('bare'), 'twin']);
+  const queues = queuesOf(ROUNDS);
+  const stage = await Stage.open([...queues.offices, 'thousand', 'few', 'many'], [...queues.bare, 'twin']);
   try {
     const rounds = await moveRounds(stage, ROUNDS, LETTERS, LOOPED);
     const chosen = await choose(stage, FEW, MANY);

@@ -48,7 +48,7 @@ export class Stage {
 
   /** Starts broker and storage. `sources` are queues that the office manages, `others` those that it knows nothing of. */
   static async open(sources: readonly string[], others: readonly string[]): Promise<Stage> {
-    const azurite = await withHeap(STORAGE_HEAP, () => startAzurite({ accounts: 4 }));
+    const azurite = await withHeap(STORAGE_HEAP, () => startAzurite({ accounts: 8 }));
     const broker = fork(join(import.meta.dirname, 'child.ts'), [...sources, ...others], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
