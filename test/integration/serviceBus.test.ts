@@ -320,6 +320,26 @@ describe('sending', () => {
   });
 });
 
+describe('an entity that is not there', () => {
+  it('is told as such by every kind of link, whether it is the first on its connection or not', async () => {
+    const missing = { ...bench.orders, path: 'nowhere' };
+    const code = 'MessagingEntityNotFoundError';
+    for (let round = 0; round < 5; round++) {
+      const office = createServiceBus({ settings: bench.settings, clock: Date.now, log: () => {} });
+      const nowhere = await office.open(missing);
+      const told = { code: 'DLO_BROKER_UNAVAILABLE', data: { code } };
+      await expect(nowhere.peek(START, 1)).rejects.toMatchObject(told);
+      await expect(nowhere.receive(1, 100)).rejects.toMatchObject({
+        ...told,
+        message: expect.stringContaining('nowhere'),
+      });
+      await expect(nowhere.take(['1' as SequenceNumber])).rejects.toMatchObject(told);
+      await expect(office.openTarget(missing, 'nowhere')).rejects.toMatchObject({ code: 'DLO_TARGET_UNAVAILABLE' });
+      await office.close();
+    }
+  });
+});
+
 describe('trouble with the connection', () => {
   it.each(['peek-message', 'receive-by-sequence-number', 'update-disposition'])(
     'during %s is told, and the next call connects again',
