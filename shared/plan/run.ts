@@ -292,8 +292,21 @@ class Slice {
     }));
   }
 
-  #finish(state: PlanState, reason: string, change?: (head: PlanHead) => PlanHead): Promise<SliceEnd> {
-    return endRun(this.#office, this.#journal, state, reason, change);
+  async #finish(
+    state: PlanState,
+    reason: string,
+    change: (head: PlanHead) => PlanHead = (head) => head,
+  ): Promise<SliceEnd> {
+    try {
+      return await endRun(this.#office, this.#journal, state, reason, (head) => {
+        // Seen here also when it came in while this was being written: a pause would swallow it.
+        if (!isOver(state) && head.request === 'cancel') throw new CancelAsked();
+        return change(head);
+      });
+    } catch (error) {
+      if (error instanceof CancelAsked) return this.#obey('cancel');
+      throw error;
+    }
   }
 
   async #keepLease(): Promise<void> {
@@ -306,6 +319,15 @@ class Slice {
     if (this.#office.clock() < this.#lease.until) return;
     throw new OfficeError('DLO_SOURCE_BUSY', 'the lease on the source ended before the act');
   }
+}
+
+/** An operator wants the run to be cancelled that was about to pause. */
+class CancelAsked extends Error {
+  override readonly name = 'CancelAsked';
+}
+
+function isOver(state: PlanState): boolean {
+  return state === 'finished' || state === 'cancelled';
 }
 
 /** Whether a run is under way, sending or watching. */
@@ -321,7 +343,7 @@ async function endRun(
   reason: string,
   change: (head: PlanHead) => PlanHead = (head) => head,
 ): Promise<SliceEnd> {
-  const over = state === 'finished' || state === 'cancelled';
+  const over = isOver(state);
   await journal.commit((head) => ({
     ...change(head),
     state,
