@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { DeadLetterQueue, ResendChange } from '../../shared/broker.ts';
 import { type PlanId, type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
-import { expectExact, fullMessage } from '../harness/exact.ts';
+import { expectExact } from '../harness/exact.ts';
 import { type Bench, holdAll, START, startBench } from '../harness/serviceBus.ts';
-import { BODIES, data, messageOf, types } from '../harness/typedMessage.ts';
+import { BODIES, data, fullMessage, messageOf, types } from '../harness/typedMessage.ts';
 
 const DLQ = 'orders/$DeadLetterQueue';
 
