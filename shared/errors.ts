@@ -159,10 +159,13 @@ export function errorText(error: unknown, max = 1000): string {
   return text.slice(0, max);
 }
 
-/** Anything can be thrown, also what cannot be turned into text. */
+/** Anything can be thrown, also what cannot be turned into text; AMQP libraries throw a condition with a description. */
 function plainText(value: unknown): string {
   try {
-    return String(value);
+    if (typeof value !== 'object' || value === null) return String(value);
+    const { condition, description, message } = value as Record<string, unknown>;
+    const parts = [condition, description ?? message].filter((part) => part !== undefined && part !== null);
+    return parts.length > 0 ? parts.map(String).join(': ') : String(value);
   } catch {
     return typeof value;
   }

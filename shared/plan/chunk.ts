@@ -7,7 +7,7 @@
 import type { ReplayTarget, Taken } from '../broker.ts';
 import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
-import { close, complete, finishSent, markUnclearExceptions } from './ending.ts';
+import { close, complete, finishSent, noteExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
 import { REACH } from './preflight.ts';
 import { divide, waitForBusy } from './rearrange.ts';
@@ -61,6 +61,7 @@ async function replay(
 ): Promise<ChunkResult> {
   const { office, journal } = work;
   const messages = sorted.send.map(({ message }) => message);
+  await noteExceptions(work, sorted.exceptions);
   const limit = Math.min(target.maxBytes, MAX_BATCH_BYTES);
   if (messages.length > 1 && target.batchBytes(messages) > limit) return divide(work, chunk, sorted);
   const again = chunk.state === 'sending';
@@ -75,7 +76,6 @@ async function replay(
   /** For when it turns out that the broker has nothing of this send. */
   const unsent: Chunk = { ...sending, state: 'planned', sends: chunk.sends };
   await release(work, sorted.release);
-  await markUnclearExceptions(work, sorted.exceptions);
   await journal.commit(
     (head) => ({ ...head, counts: settle(head.counts, 0, sorted.exceptions, flagged(sorted.exceptions)) }),
     { chunks: [sending], exceptions: sorted.exceptions },
@@ -164,6 +164,7 @@ async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkR
     audit: chunk.audit || (await openAudit(work, chunk)),
   };
   await release(work, sorted.release);
+  await noteExceptions(work, sorted.exceptions);
   await work.journal.commit((head) => ({ ...head, counts: settle(head.counts, 0, sorted.exceptions, 0) }), {
     chunks: [decided],
     exceptions: sorted.exceptions,

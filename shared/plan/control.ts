@@ -6,6 +6,7 @@ import { type PlanId, parsePlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { type Selection, selectionSchema } from '../selection.ts';
 import type { VersionedHead } from '../store/plans.ts';
+import type { Lease } from '../store/sources.ts';
 import { StoreConflict } from '../store/table.ts';
 import { tellRun } from '../telemetry/tell.ts';
 import { markUnclear } from './ending.ts';
@@ -89,9 +90,10 @@ async function begin(
   if (isBlocked(findings)) throw blocked(head.id, findings);
   const where = { key: source.key, name: source.name };
   const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });
+  let lease: Lease;
   try {
     // Occupies the source for this plan; from here on no other run or cleanup can begin.
-    const lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
+    lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
     try {
       const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
@@ -111,13 +113,13 @@ async function begin(
       throw error;
     }
     await office.store.runs.enqueue(head.id, deadline > now ? deadline - now + office.leaseMs : 0);
-    await office.store.sources.release(lease, false);
+    if (deadline <= now) await office.store.sources.release(lease, false);
   } catch (error) {
     await office.store.audit.close(audit, `refused: ${errorText(error, 200)}`, office.clock());
     throw error;
   }
   await office.store.audit.close(audit, 'started', office.clock());
-  if (deadline > now) await continueRun(office, head.id, deadline);
+  if (deadline > now) await continueRun(office, head.id, deadline, lease);
   return (await loadPlan(office, head.id)).head;
 }
 
@@ -248,8 +250,8 @@ async function prepareOn(office: Office, head: PlanHead, deadline: number): Prom
   }
 }
 
-async function continueRun(office: Office, id: PlanId, deadline: number): Promise<void> {
-  const end = await runSlice(office, id, deadline);
+async function continueRun(office: Office, id: PlanId, deadline: number, held?: Lease): Promise<void> {
+  const end = await runSlice(office, id, deadline, held);
   if (end.kind === 'more') await office.store.runs.enqueue(id, 0);
   if (end.kind === 'later') await office.store.runs.enqueue(id, end.delayMs);
 }

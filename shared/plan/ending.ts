@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
 import type { Office } from '../office.ts';
+import { inParallel } from '../parallel.ts';
 import { tellLeft } from '../telemetry/tell.ts';
 import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
 import { identityDigest } from './prepare.ts';
@@ -76,7 +77,9 @@ async function waitToBeSeen(work: Work, chunk: Chunk): Promise<ChunkResult | und
     await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
   }
   const why = 'the first letter was sent to the topic and has not been seen in the subscription';
-  if (office.clock() - since < SEEN_PATIENCE) return { kind: 'wait', why };
+  // Whoever wants the run to end need not wait for a letter that may never be seen.
+  const { request } = await journal.refresh();
+  if (request === 'none' && office.clock() - since < SEEN_PATIENCE) return { kind: 'wait', why };
   return { kind: 'refused', why: `${why}: look whether its rules let it through, then resume with {"seen": true}` };
 }
 
@@ -99,15 +102,19 @@ export async function markUnclear(office: Office, head: PlanHead): Promise<numbe
   return marked;
 }
 
-/** The same for letters with a fate of their own. */
-export async function markUnclearExceptions(
+/**
+ * Notes on the letters what their fates of their own in this run say of them: a copy may be in the target, or the letter is not
+ * there any more, which a peek of just that number has shown.
+ */
+export async function noteExceptions(
   { office, source, journal }: Work,
   exceptions: readonly Exception[],
 ): Promise<void> {
+  const isGone = ({ fate }: Exception) => fate.kind === 'skipped' && fate.reason === 'gone';
+  const gone = exceptions.filter(isGone);
+  await inParallel(gone, ({ number }) => office.store.letters.markGone(source.key, number, office.clock()));
   if (journal.head.choices.target === 'sandbox') return; // a copy there doubles nothing
-  const unclear = exceptions.filter(
-    ({ fate, maybeDuplicate }) => maybeDuplicate && !(fate.kind === 'skipped' && fate.reason === 'gone'),
-  );
+  const unclear = exceptions.filter((one) => one.maybeDuplicate && !isGone(one));
   const numbers = unclear.map(({ number }) => number);
   await office.store.letters.markMaybeSent(source.key, numbers, journal.head.id);
 }
@@ -128,7 +135,7 @@ export async function close(
     // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
     await office.store.letters.close(source.key, numbers, fate, office.clock(), id);
   }
-  await markUnclearExceptions(work, exceptions);
+  await noteExceptions(work, exceptions);
   const duplicates = (chunk.maybeDuplicate ? numbers.length : 0) + flagged(exceptions);
   await journal.commit((head) => ({ ...head, counts: settle(head.counts, numbers.length, exceptions, duplicates) }), {
     chunks: [{ ...chunk, state: 'done', letters: done }],

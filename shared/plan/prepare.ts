@@ -39,8 +39,8 @@ import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;
 
-// Every letter of a chunk may need a row of its own in the transaction that ends the chunk.
-const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
+/** Most letters of a chunk: each may need a row of its own in the transaction that ends the chunk. */
+export const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
 /** Bytes a message gains in a batch: its framing and the replay's properties. */
 const OVERHEAD = 500;
 
@@ -195,7 +195,14 @@ async function layOut(
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
   const holds = await activeHolds(office, journal.head.choices);
-  for await (const record of office.store.letters.open(source.key, options)) {
+  const { letters } = office.store;
+  // Letters that are named are looked up one by one: that does not grow with what else is there. Where a letter can be taken
+  // depends on those before it, all have to be counted.
+  const records =
+    selection.sequenceNumber !== undefined && source.mode === 'defer'
+      ? letters.openAmong(source.key, selection.sequenceNumber, options)
+      : letters.open(source.key, options);
+  for await (const record of records) {
     if (office.clock() >= deadline) {
       await flush(journal, batch, record.letter.sequenceNumber);
       return journal.head;

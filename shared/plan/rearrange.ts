@@ -2,7 +2,7 @@
 import type { Taken } from '../broker.ts';
 import type { Sorted } from './decide.ts';
 import { type Chunk, type ChunkLetter, settle } from './plan.ts';
-import { BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
+import { BUSY_LIMIT, type ChunkResult, flagged, release, type Work } from './work.ts';
 
 /** Keys of chunks that wait for locks: after all others (`~` sorts behind digits). */
 const LATER = 'chunk:~';
@@ -69,5 +69,5 @@ export async function divide(work: Work, chunk: Chunk, sorted: Sorted): Promise<
       exceptions: sorted.exceptions,
     },
   );
-  return NEXT;
+  return { kind: 'again' };
 }

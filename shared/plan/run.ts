@@ -16,6 +16,7 @@ import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
 import { gate, nextStep, PATIENCE } from './ramp.ts';
 import { splitAt } from './rearrange.ts';
+import { Upcoming } from './upcoming.ts';
 import type { ChunkResult, Work } from './work.ts';
 
 /** How a slice ended. */
@@ -31,22 +32,12 @@ export type SliceEnd =
 
 /**
  * Runs a plan until `deadline` (ms since 1970), or only carries out what an operator has asked for. Holds the source's lease
- * meanwhile. Throws `DLO_STORE_UNAVAILABLE` when not even the journal can be read.
+ * meanwhile, or goes on with the one that the caller `held` for it. Throws `DLO_STORE_UNAVAILABLE` when not even the journal
+ * can be read.
  */
-export async function runSlice(office: Office, id: PlanId, deadline: number): Promise<SliceEnd> {
-  const { head } = await loadPlan(office, id);
-  if (!isActive(head)) {
-    // Whoever ended it may have died before it gave the source back.
-    await office.store.sources.vacate(head.source, id, office.clock());
-    return { kind: 'over' };
-  }
-  let lease: Lease;
-  try {
-    lease = await office.store.sources.acquire(head.source, id, office.clock(), office.leaseMs);
-  } catch (error) {
-    if (isOfficeError(error, 'DLO_SOURCE_BUSY')) return { kind: 'held' };
-    throw error;
-  }
+export async function runSlice(office: Office, id: PlanId, deadline: number, held?: Lease): Promise<SliceEnd> {
+  const lease = held ?? (await takeLease(office, id));
+  if ('kind' in lease) return lease;
   let over = false;
   let journal: Journal | undefined;
   try {
@@ -61,7 +52,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
     const etag = await office.store.plans.commit(taken, current.etag, writeId);
     journal = new Journal(office, { head: taken, etag, writeId });
     const slice = new Slice(office, journal, lease, deadline);
-    const attributes = { source: head.sourceName, planId: id, action: head.action };
+    const attributes = { source: taken.sourceName, planId: id, action: taken.action };
     const end = await office.telemetry.span('run', { attributes }, () => slice.run());
     over = end.kind === 'over';
     return end;
@@ -82,6 +73,22 @@ export async function runSlice(office: Office, id: PlanId, deadline: number): Pr
   }
 }
 
+/** The lease on the source of a run that is under way, or how the slice ends without it. */
+async function takeLease(office: Office, id: PlanId): Promise<Lease | SliceEnd> {
+  const { head } = await loadPlan(office, id);
+  if (!isActive(head)) {
+    // Whoever ended it may have died before it gave the source back.
+    await office.store.sources.vacate(head.source, id, office.clock());
+    return { kind: 'over' };
+  }
+  try {
+    return await office.store.sources.acquire(head.source, id, office.clock(), office.leaseMs);
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_SOURCE_BUSY')) return { kind: 'held' };
+    throw error;
+  }
+}
+
 /** A paused or halted plan can be resumed this long, ms. */
 const PAUSED_LIFETIME = 7 * 86_400_000;
 
@@ -93,8 +100,7 @@ class Slice {
   readonly #journal: Journal;
   readonly #deadline: number;
   #lease: Lease;
-  /** Key up to which every chunk is done, or is being completed as `#tail`. */
-  #behind: string | undefined;
+  readonly #upcoming: Upcoming;
   /** Whether this slice has looked for groups on hold. */
   #holdsSeen = false;
   /** The chunk before this one, whose letters are in the target and are being completed. */
@@ -105,11 +111,12 @@ class Slice {
     this.#journal = journal;
     this.#lease = lease;
     this.#deadline = deadline;
+    this.#upcoming = new Upcoming(office.store.plans, journal.head.id);
   }
 
   async run(): Promise<SliceEnd> {
     const { head } = this.#journal;
-    const early = this.#endBefore(await this.#nextChunk());
+    const early = this.#endBefore(await this.#upcoming.first());
     if (early !== undefined) return early;
     const source = sourceOf(this.#office, head);
     const queue = await this.#office.broker.open(source);
@@ -145,7 +152,7 @@ class Slice {
   async #chunks(work: Work): Promise<SliceEnd> {
     for (;;) {
       await this.#keepLease();
-      const chunk = await this.#nextChunk();
+      const chunk = await this.#upcoming.first();
       const isPressing = chunk === undefined || chunk.state !== 'planned' || this.#journal.head.request !== 'none';
       const end =
         (isPressing ? await this.#joinTail() : undefined) ??
@@ -164,16 +171,6 @@ class Slice {
     return chunk === undefined ? this.#finish('finished', '') : undefined;
   }
 
-  /**
-   * The first chunk that is not done. Chunks are worked on in the order of their keys and one in flight blocks those
-   * behind it, so a chunk in flight is always the first.
-   */
-  async #nextChunk(): Promise<Chunk | undefined> {
-    const options = { unfinished: true, ...(this.#behind !== undefined && { after: this.#behind }) };
-    for await (const chunk of this.#office.store.plans.chunks(this.#journal.head.id, options)) return chunk;
-    return undefined;
-  }
-
   /** Works on a chunk, if the ramp and the rate let it. What is in flight is finished first, whatever they say. */
   async #advance(work: Work, chunk: Chunk): Promise<SliceEnd | undefined> {
     let part = chunk;
@@ -181,7 +178,10 @@ class Slice {
       const passed = await this.#passGate(work.source);
       if (typeof passed !== 'number') return passed;
       if (passed === 0) return undefined;
-      if (passed < chunk.letters.length) part = await splitAt(work, chunk, passed);
+      if (passed < chunk.letters.length) {
+        part = await splitAt(work, chunk, passed);
+        this.#upcoming.reread();
+      }
     }
     const result = await workOn(work, part);
     const before = this.#tail;
@@ -190,7 +190,7 @@ class Slice {
       // Begun whatever became of the chunk before: these letters are in the target, their copies must go.
       const finished = result.finish();
       finished.catch(() => {}); // it is looked at when it is joined
-      this.#behind = part.key;
+      this.#upcoming.pass(part.key);
       this.#tail = { chunk: part, result: finished };
     }
     const end = await this.#join(before);
@@ -283,11 +283,9 @@ class Slice {
   }
 
   async #after(chunk: Chunk, result: ChunkResult): Promise<SliceEnd | undefined> {
-    if (result.kind === 'again') return undefined;
-    if (result.kind === 'next') {
-      if (this.#behind === undefined || this.#behind < chunk.key) this.#behind = chunk.key;
-      return undefined;
-    }
+    if (result.kind === 'again') this.#upcoming.reread();
+    if (result.kind === 'next') this.#upcoming.pass(chunk.key);
+    if (result.kind === 'again' || result.kind === 'next') return undefined;
     if (result.kind === 'sent') return this.#after(chunk, await result.finish());
     if (result.kind === 'refused') return this.#finish('paused', result.why);
     this.#office.log(`run ${this.#journal.head.id}: waits: ${result.why}`);
@@ -312,8 +310,21 @@ class Slice {
     }));
   }
 
-  #finish(state: PlanState, reason: string, change?: (head: PlanHead) => PlanHead): Promise<SliceEnd> {
-    return endRun(this.#office, this.#journal, state, reason, change);
+  async #finish(
+    state: PlanState,
+    reason: string,
+    change: (head: PlanHead) => PlanHead = (head) => head,
+  ): Promise<SliceEnd> {
+    try {
+      return await endRun(this.#office, this.#journal, state, reason, (head) => {
+        // Seen here also when it came in while this was being written: a pause would swallow it.
+        if (!isOver(state) && head.request === 'cancel') throw new CancelAsked();
+        return change(head);
+      });
+    } catch (error) {
+      if (error instanceof CancelAsked) return this.#obey('cancel');
+      throw error;
+    }
   }
 
   async #keepLease(): Promise<void> {
@@ -326,6 +337,15 @@ class Slice {
     if (this.#office.clock() < this.#lease.until) return;
     throw new OfficeError('DLO_SOURCE_BUSY', 'the lease on the source ended before the act');
   }
+}
+
+/** An operator wants the run to be cancelled that was about to pause. */
+class CancelAsked extends Error {
+  override readonly name = 'CancelAsked';
+}
+
+function isOver(state: PlanState): boolean {
+  return state === 'finished' || state === 'cancelled';
 }
 
 /** Whether a run is under way, sending or watching. */
@@ -341,7 +361,7 @@ async function endRun(
   reason: string,
   change: (head: PlanHead) => PlanHead = (head) => head,
 ): Promise<SliceEnd> {
-  const over = state === 'finished' || state === 'cancelled';
+  const over = isOver(state);
   await journal.commit((head) => ({
     ...change(head),
     state,

@@ -22,9 +22,9 @@ export interface Work {
 
 /** How a chunk was left. */
 export type ChunkResult =
-  /** Done, or divided into smaller chunks: go on with the next one. */
+  /** Done: go on with the next one. */
   | { readonly kind: 'next' }
-  /** Letters that are locked by somebody else were set aside: go on with the rest of the chunk. */
+  /** Letters that are locked by somebody else were set aside, or it was divided: go on with what is first now. */
   | { readonly kind: 'again' }
   /** In the target, and the journal says so: what remains may be done while the next chunk is begun. */
   | { readonly kind: 'sent'; readonly finish: () => Promise<ChunkResult> }

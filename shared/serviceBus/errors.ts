@@ -59,6 +59,14 @@ export function refusalOf(error: unknown): { code: string; description: string }
   return isFinal || code === 'UnauthorizedError' ? { code: code ?? '', description: errorText(error) } : undefined;
 }
 
+/**
+ * Throws what the broker said when it closed a link that it had only just opened. It refuses a link by opening and closing it in
+ * one go, and both can have come before anybody listened.
+ */
+export function assertStillOpen(link: { isOpen(): boolean; readonly error?: unknown }): void {
+  if (!link.isOpen()) throw link.error ?? new Error('the link was closed as soon as it was open');
+}
+
 /** Conditions under which a link is refused for now, not for good. */
 const PASSING: ReadonlySet<string> = new Set([
   'amqp:connection:forced',

@@ -9,7 +9,7 @@ import { RequestResponseLink } from '@azure/core-amqp';
 import { ReceiverEvents, SenderEvents, SessionEvents, types } from 'rhea-promise';
 import type { SequenceNumber } from '../letter.ts';
 import { type AmqpConnection, isAbort, type Wire } from './connection.ts';
-import { codeOf } from './errors.ts';
+import { assertStillOpen, codeOf } from './errors.ts';
 import { int64, tokenBytes, uuidText } from './wireValues.ts';
 
 /** A message from the management node, with its lock when it was locked. */
@@ -69,6 +69,7 @@ export async function openManagement(connection: AmqpConnection, path: string, w
     for (const event of [ReceiverEvents.receiverClose, ReceiverEvents.receiverError]) {
       receiver.on(event, () => close('the management link was detached'));
     }
+    for (const one of [sender, receiver]) assertStillOpen(one);
     link = new RequestResponseLink(session, sender, receiver);
   } catch (error) {
     close('the management link could not be opened');

@@ -4,7 +4,7 @@ import { type Sender, SenderEvents, type Session, SessionEvents } from 'rhea-pro
 import type { SendOutcome } from '../broker.ts';
 import { errorText } from '../errors.ts';
 import type { AmqpConnection } from './connection.ts';
-import { conditionOf } from './errors.ts';
+import { assertStillOpen, conditionOf } from './errors.ts';
 import { classifyRefusal } from './refusal.ts';
 
 /** Message format of a transfer that holds several messages, each in a data section. Source: Service Bus clients. */
@@ -32,6 +32,7 @@ export async function openSenderLink(connection: AmqpConnection, entity: string)
   try {
     const name = `dead-letter-office-${randomUUID()}`;
     sender = await session.createSender({ name, target: { address: entity }, abortSignal: connection.ended });
+    assertStillOpen(sender);
   } catch (error) {
     void session.close().catch(() => {});
     throw connection.blame(error);

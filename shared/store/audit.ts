@@ -69,7 +69,11 @@ export class AuditStore {
   }
 
   /** Writes an open entry. Returns its key for {@link close}. */
-  async open(entry: AuditOpening): Promise<string> {
+  open(entry: AuditOpening): Promise<string> {
+    return this.#add(entry, { outcome: 'open' });
+  }
+
+  async #add(entry: AuditOpening, end: { readonly outcome: string; readonly closedAt?: Date }): Promise<string> {
     const partitionKey = month(entry.at);
     const rowKey = `${descendingKey(entry.at)}-${this.#newId()}`;
     const letters = entry.letters ?? [];
@@ -86,7 +90,7 @@ export class AuditStore {
       group: entry.group,
       letters: letters.slice(0, 500).join(','),
       letterCount: letters.length,
-      outcome: 'open',
+      ...end,
     });
     return `${partitionKey}/${rowKey}`;
   }
@@ -94,12 +98,12 @@ export class AuditStore {
   /** Closes an entry with its outcome, at most 1,000 characters. */
   async close(key: string, outcome: string, at: number): Promise<void> {
     const [partitionKey = '', rowKey = ''] = key.split('/');
-    await this.#table.merge({ partitionKey, rowKey, outcome: outcome.slice(0, 1000), closedAt: new Date(at) });
+    await this.#table.merge({ partitionKey, rowKey, outcome: cut(outcome), closedAt: new Date(at) });
   }
 
   /** An entry for something that needs no second half. */
   async note(entry: AuditOpening, outcome: string): Promise<void> {
-    await this.close(await this.open(entry), outcome, entry.at);
+    await this.#add(entry, { outcome: cut(outcome), closedAt: new Date(entry.at) });
   }
 
   /**
@@ -141,6 +145,10 @@ export class AuditStore {
     }
     return removed;
   }
+}
+
+function cut(outcome: string): string {
+  return outcome.slice(0, 1000);
 }
 
 function month(ms: number): string {

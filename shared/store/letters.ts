@@ -38,6 +38,9 @@ import {
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
 
+/** Rows that are looked up by their keys before the first of them is handed on. */
+const LOOKED_UP_AT_ONCE = 100;
+
 /** The letters table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class LetterStore {
   readonly #table: Table;
@@ -57,23 +60,22 @@ export class LetterStore {
     letters: readonly { letter: Letter; classification: Classification }[],
     now: number,
   ): Promise<Recorded[]> {
-    const results: Recorded[] = [];
     const made = letters.map(({ letter, classification }) => ({
       letter,
       row: toRow(source, this.#office, letter, classification, now),
     }));
-    for (const part of inWrites(made)) {
+    const results = await inParallel(inWrites(made), async (part): Promise<Recorded[]> => {
       const rows = part.map(({ row }) => row);
       try {
         await this.#table.transact(rows.map((row) => ({ kind: 'insert', row })));
-        results.push(...part.map(() => 'new' as const));
+        return part.map(() => 'new');
       } catch (error) {
         if (!(error instanceof StoreConflict)) throw error;
         // Rare: some are known already, after a crash between recording and holding.
-        results.push(...(await this.#recordAgain(rows, part)));
+        return this.#recordAgain(rows, part);
       }
-    }
-    return results;
+    });
+    return results.flat();
   }
 
   /**
@@ -166,6 +168,26 @@ export class LetterStore {
       const record = readable(row);
       if (record) yield record;
       else options.onUnreadable?.();
+    }
+  }
+
+  /** Open letters of a source among `numbers`, in ascending order, each looked up by its key. Otherwise like {@link open}. */
+  async *openAmong(
+    source: SourceKey,
+    numbers: readonly SequenceNumber[],
+    options: { from?: SequenceNumber; onUnreadable?: () => void } = {},
+  ): AsyncGenerator<LetterRecord> {
+    const keys = [...new Set(numbers.map(numberKey))].toSorted();
+    const start = options.from === undefined ? '' : numberKey(options.from);
+    const wanted = keys.filter((key) => key >= start);
+    for (let i = 0; i < wanted.length; i += LOOKED_UP_AT_ONCE) {
+      const rows = await inParallel(wanted.slice(i, i + LOOKED_UP_AT_ONCE), (key) => this.#table.get(source, key));
+      for (const row of rows) {
+        if (row === undefined || row.fate !== 'open') continue;
+        const record = readable(row);
+        if (record) yield record;
+        else options.onUnreadable?.();
+      }
     }
   }
 

@@ -1,4 +1,4 @@
-import type { DeadLetterQueue } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import { groupsBefore, keepOpen } from '../groups/keep.ts';
@@ -62,18 +62,40 @@ export async function collectAll(office: Office): Promise<void> {
   await inParallel(office.catalog.sources, pass, SOURCES_AT_ONCE);
 }
 
+/** Batches that are recorded and held while the next one is received. */
+const KEPT_AT_ONCE = 2;
+
 async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
   let collected = 0;
-  for (let batch = 0; batch < MAX_BATCHES; batch++) {
-    const locked = await queue.receive(BATCH, office.collectWaitMs);
-    if (locked.length === 0) break;
-    await recordLetters(office, source, locked);
-    // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
-    const settled = await queue.hold(locked.map(({ lock }) => lock));
-    collected += settled.filter((one) => one === 'settled').length;
-    if (locked.length < BATCH) break;
+  const keeping: Promise<number>[] = [];
+  try {
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
+      const locked = await queue.receive(BATCH, office.collectWaitMs);
+      // Where this fails, what was received just now comes back when its locks end.
+      if (keeping.length >= KEPT_AT_ONCE) collected += (await keeping.shift()) ?? 0;
+      const kept = recordAndHold(office, source, queue, locked);
+      kept.catch(() => {}); // it is looked at when it is waited for
+      keeping.push(kept);
+      if (locked.length < BATCH) break;
+    }
+  } finally {
+    await Promise.allSettled(keeping);
   }
+  for (const kept of keeping) collected += await kept;
   return collected;
+}
+
+async function recordAndHold(
+  office: Office,
+  source: Source,
+  queue: DeadLetterQueue,
+  locked: readonly LockedLetter[],
+): Promise<number> {
+  if (locked.length === 0) return 0;
+  await recordLetters(office, source, locked);
+  // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
+  const settled = await queue.hold(locked.map(({ lock }) => lock));
+  return settled.filter((one) => one === 'settled').length;
 }
 
 /** Counts a source's open letters, notes the counts, and keeps its groups in line with them. */

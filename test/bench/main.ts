@@ -2,18 +2,32 @@
  * `npm run bench -- <name> [--json]`: measures one thing and tells it beside its goal. A bench is a file `test/bench/<name>.ts`
  * that exports `bench`, a function answering its rows; nothing else has to know of it.
  */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { basename } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import type { Row } from './row.ts';
 
+const ROOT = resolve(import.meta.dirname, '../..');
 const OTHERS = ['main', 'row'];
+const packageSchema = z.object({ version: z.string() });
 
 /** What the figures were measured on. */
 function machine() {
   const memory = `${Math.round(totalmem() / 1_073_741_824)} GiB`;
-  return { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memory, node: process.version };
+  return { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memory };
+}
+
+/** Versions of what was measured and of what it ran on. */
+function versions() {
+  const versionOf = (path: string) => packageSchema.parse(JSON.parse(readFileSync(join(ROOT, path), 'utf8'))).version;
+  return {
+    office: versionOf('package.json'),
+    node: process.version.slice(1),
+    '@azure/service-bus': versionOf('node_modules/@azure/service-bus/package.json'),
+    azurite: versionOf('node_modules/azurite/package.json'),
+  };
 }
 
 function names(): string[] {
@@ -48,8 +62,9 @@ if (asked === undefined) {
 }
 const { bench } = (await import(`./${asked.name}.ts`)) as { bench: () => Promise<Row[]> };
 const rows = await bench();
-if (asked.json) console.log(JSON.stringify({ machine: machine(), rows }, null, 2));
+if (asked.json) console.log(JSON.stringify({ machine: machine(), versions: versions(), rows }, null, 2));
 else {
-  const { cpu, cores, memory, node } = machine();
-  console.log(`${table(rows)}\non ${cpu}, ${cores} cores, ${memory}, Node ${node}`);
+  const { cpu, cores, memory } = machine();
+  const parts = Object.entries(versions()).map(([name, version]) => `${name} ${version}`);
+  console.log(`${table(rows)}\non ${cpu}, ${cores} cores, ${memory}; ${parts.join(', ')}`);
 }

@@ -4,55 +4,10 @@ import { expect } from 'vitest';
 import { parseCatalog } from '../../shared/catalog.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
 import { PLAIN, type TestOffice } from './office.ts';
-import {
-  BODIES,
-  CODE,
-  data,
-  messageOf,
-  PROPERTY_VALUES,
-  sectionByRhea,
-  sectionsByRhea,
-  types,
-} from './typedMessage.ts';
-
-type Typed = ReturnType<typeof types.Str8>;
+import { BODIES, CODE, data, fullMessage, messageOf, sectionByRhea, sectionsByRhea, types } from './typedMessage.ts';
 
 /** Application properties that a replay adds. */
 export const ADDED = ['x-replay-count', 'x-replayed-at', 'x-replay-id', 'x-replay-of'];
-
-/** A message with every section and every property type around `body`. */
-export function fullMessage(id: string, body: Buffer[]): Buffer {
-  const now = Date.now();
-  return messageOf({
-    header: [types.True(), types.Ubyte(7), types.Uint(3_000_000)],
-    messageAnnotations: [
-      ['x-opt-partition-key', types.Str8('session')],
-      ['x-opt-jms-msg-type', types.Byte(5)],
-      ['x-strange', types.Ulong(7)],
-    ] as [string, Typed][],
-    properties: [
-      types.Str8(id),
-      types.Vbin8(Buffer.from([0, 255])),
-      types.Str8('to'),
-      types.Str8('subject'),
-      types.Str8('reply'),
-      types.Uuid(Buffer.alloc(16, 3)),
-      types.Sym8('application/octet-stream'),
-      types.Sym8('gzip'),
-      types.Timestamp(now + 3_000_000),
-      types.Timestamp(now),
-      types.Str8('session'),
-      types.SmallUint(4),
-      types.Str8('reply-session'),
-    ],
-    applicationProperties: [
-      ...Object.entries(PROPERTY_VALUES),
-      ['traceparent', types.Str8(`00-${'ab'.repeat(16)}-01`)],
-    ],
-    body,
-    footer: [['x-foot', types.Int(1)]] as [string, Typed][],
-  });
-}
 
 /** Asserts that `arrived` is `original` but for what a replay resets, section by section and item by item. */
 export function expectExact(original: Buffer, arrived: Buffer): void {

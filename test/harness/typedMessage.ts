@@ -249,3 +249,34 @@ export const BODIES: Readonly<Record<string, Buffer[]>> = {
   'a sequence': [section(CODE.sequence, types.List8([types.Int(5), types.Str8('x')]))],
   'several sequences': [section(CODE.sequence, types.List8([types.Long(5)])), section(CODE.sequence, types.List0())],
 };
+
+/** A message with every section and a property of every type, or those of `values`, around `body`. */
+export function fullMessage(id: string, body: Buffer[], values = PROPERTY_VALUES): Buffer {
+  const now = Date.now();
+  return messageOf({
+    header: [types.True(), types.Ubyte(7), types.Uint(3_000_000)],
+    messageAnnotations: [
+      ['x-opt-partition-key', types.Str8('session')],
+      ['x-opt-jms-msg-type', types.Byte(5)],
+      ['x-strange', types.Ulong(7)],
+    ],
+    properties: [
+      types.Str8(id),
+      types.Vbin8(Buffer.from([0, 255])),
+      types.Str8('to'),
+      types.Str8('subject'),
+      types.Str8('reply'),
+      types.Uuid(Buffer.alloc(16, 3)),
+      types.Sym8('application/octet-stream'),
+      types.Sym8('gzip'),
+      types.Timestamp(now + 3_000_000),
+      types.Timestamp(now),
+      types.Str8('session'),
+      types.SmallUint(4),
+      types.Str8('reply-session'),
+    ],
+    applicationProperties: [...Object.entries(values), ['traceparent', types.Str8(`00-${'ab'.repeat(16)}-01`)]],
+    body,
+    footer: [['x-foot', types.Int(1)]],
+  });
+}

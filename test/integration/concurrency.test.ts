@@ -14,7 +14,7 @@ interface PlanLetter {
 /** Of these every letter is past its time a second after it was seen. */
 const SHORT = { retainFor: 'PT1S' };
 const SOURCES = [
-  ...['both', 'hand', 'watched', 'collected', 'orphan', 'apart'].map((name) => ({ name })),
+  ...['both', 'hand', 'watched', 'collected', 'orphan', 'apart', 'slow', 'quick'].map((name) => ({ name })),
   ...['cleaned', 'cleaning', 'fought'].map((name) => ({ name, ...SHORT })),
 ].map((source) => ({ ...source, trigger: false }));
 
@@ -109,6 +109,21 @@ test('two plans over one source: one runs, the other is told who does, and no le
   );
   expect(target('both')).toHaveLength(120);
   expect(dlq('both')).toEqual([]);
+});
+
+test('runs over two sources go on side by side in one process: one that is stuck keeps no other from its end', async () => {
+  // Of an office whose queue nobody else reads.
+  await stranger.deadLetters(3, 'slow');
+  await stranger.deadLetters(3, 'quick');
+  const [slow, quick] = [await stranger.plan({}, 'slow'), await stranger.plan({}, 'quick')];
+  const held = holdCompletions('slow');
+  expect((await start(slow, stranger)).status).toBe(202);
+  await until(() => held.hits > 0 || undefined, 'the first completion');
+  expect((await start(quick, stranger)).status).toBe(202);
+  expect((await stranger.finished(quick.id)).counts).toMatchObject({ done: 3 });
+  expect(await stranger.getPlan(slow.id)).toMatchObject({ state: 'running', counts: { done: 0 } });
+  held.remove();
+  expect((await stranger.finished(slow.id)).counts).toMatchObject({ done: 3, maybeDuplicate: 0 });
 });
 
 test('the cleanup waits for a run; what it removes while the run is paused is gone for the run', async () => {

@@ -211,6 +211,9 @@ test('a letter that somebody else completed is skipped as gone', async () => {
     reason: 'gone',
     maybeDuplicate: false,
   });
+  // Its record says so at once, and does not wait for the next reconcile.
+  const record = await office.letter(letters[1]?.sequenceNumber ?? '', queue);
+  expect(record.fate).toMatchObject({ fate: 'gone', planId: null });
 });
 
 test('a number that now belongs to another message is not sent', async () => {

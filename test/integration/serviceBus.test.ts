@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { DeadLetterQueue, ResendChange } from '../../shared/broker.ts';
 import { type PlanId, type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
-import { expectExact, fullMessage } from '../harness/exact.ts';
+import { expectExact } from '../harness/exact.ts';
 import { type Bench, holdAll, START, startBench } from '../harness/serviceBus.ts';
-import { BODIES, data, messageOf, types } from '../harness/typedMessage.ts';
+import { BODIES, data, fullMessage, messageOf, types } from '../harness/typedMessage.ts';
 
 const DLQ = 'orders/$DeadLetterQueue';
 
@@ -317,6 +317,26 @@ describe('sending', () => {
   it('says in the broker’s words why a target cannot be opened', async () => {
     const opening = bench.office.openTarget(bench.orders, 'nowhere');
     await expect(opening).rejects.toMatchObject({ code: 'DLO_TARGET_UNAVAILABLE', data: { code: 'amqp:not-found' } });
+  });
+});
+
+describe('an entity that is not there', () => {
+  it('is told as such by every kind of link, whether it is the first on its connection or not', async () => {
+    const missing = { ...bench.orders, path: 'nowhere' };
+    const code = 'MessagingEntityNotFoundError';
+    for (let round = 0; round < 5; round++) {
+      const office = createServiceBus({ settings: bench.settings, clock: Date.now, log: () => {} });
+      const nowhere = await office.open(missing);
+      const told = { code: 'DLO_BROKER_UNAVAILABLE', data: { code } };
+      await expect(nowhere.peek(START, 1)).rejects.toMatchObject(told);
+      await expect(nowhere.receive(1, 100)).rejects.toMatchObject({
+        ...told,
+        message: expect.stringContaining('nowhere'),
+      });
+      await expect(nowhere.take(['1' as SequenceNumber])).rejects.toMatchObject(told);
+      await expect(office.openTarget(missing, 'nowhere')).rejects.toMatchObject({ code: 'DLO_TARGET_UNAVAILABLE' });
+      await office.close();
+    }
   });
 });
 

@@ -119,6 +119,23 @@ test('a letter that the subscription does not let through is not completed, and 
   expect(['running', 'paused']).toContain((paused.json as PlanJson).state);
 });
 
+test('a run whose first letter was not seen in the subscription is cancelled when asked, and the letter is marked', async () => {
+  await deadLetterFrom('picky', 'narrow', 2);
+  await observed('narrow', 2);
+  const plan = await office.plan({ choices: { target: 'topic', acceptFanOut: 'picky' } }, 'narrow');
+  const { pending } = plan.counts;
+  await office.post(`plans/${plan.id}/run`, { confirm: pending, ramp: false });
+  await until(
+    async () => (await office.getPlan(plan.id)).stateReason?.includes('not been seen') || undefined,
+    'it to wait',
+  );
+  await office.post(`plans/${plan.id}/cancel`);
+  const cancelled = await office.finished(plan.id, ['cancelled', 'paused']);
+  expect(cancelled).toMatchObject({ state: 'cancelled', stateReason: 'cancelled by an operator' });
+  expect(cancelled.counts).toMatchObject({ done: 0, pending: 0, left: pending, maybeDuplicate: 1 });
+  expect((await office.get<{ heldBy: string | null }>('sources/narrow')).heldBy).toBeNull();
+});
+
 test('letters of an observe source are received from the front, sent back, and all others given back untouched', async () => {
   const ids = Array.from({ length: 30 }, (_, i) => ({ messageId: `m-${i}`, body: i }));
   await office.send('watched', ids);

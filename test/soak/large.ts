@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type SequenceNumber, type SourceKey, sequenceNumber } from '../../shared/letter.ts';
 import { inParallel } from '../../shared/parallel.ts';
 import { openStore } from '../../shared/store/index.ts';
+import { withHeap } from '../harness/heap.ts';
 import { openTestOffice, type PlanJson, type TestOffice } from '../harness/office.ts';
 import { aLetter, aRecord } from '../harness/values.ts';
 
@@ -58,18 +59,6 @@ export async function prepareLarge(storage: string, count: number, say: (line: s
     return problems;
   } finally {
     await office.close();
-  }
-}
-
-/** The processes that `start` starts get a heap of that many megabytes, and end when they need more. */
-export async function withHeap<Result>(heap: number, start: () => Promise<Result>): Promise<Result> {
-  const before = process.env.NODE_OPTIONS;
-  process.env.NODE_OPTIONS = `${before ?? ''} --max-old-space-size=${heap}`;
-  try {
-    return await start();
-  } finally {
-    if (before === undefined) delete process.env.NODE_OPTIONS;
-    else process.env.NODE_OPTIONS = before;
   }
 }
 

@@ -7,7 +7,8 @@
  */
 import { parseArgs } from 'node:util';
 import { startAzurite } from '../../local/azurite.ts';
-import { prepareLarge, withHeap } from './large.ts';
+import { withHeap } from '../harness/heap.ts';
+import { prepareLarge } from './large.ts';
 import { type Result, ROUND, soak } from './soak.ts';
 
 /** Runs in one office: every source of it costs the app a look now and then. */

@@ -1,0 +1,108 @@
+/**
+ * What trust costs: the office beside the official client that moves the same letters in the same chunks without records,
+ * checks or journal, and beside the ways of others. Broker, storage and office each in a process of its own; every ratio is of
+ * one run, and what is compared takes turns.
+ */
+import { type Chosen, choose } from './replay/choose.ts';
+import { type Moved, moveRounds, queuesOf } from './replay/move.ts';
+import { Stage } from './replay/stage.ts';
+import { writesOfChunk } from './replay/storage.ts';
+import { atLeast, atMost, figure, median, type Row } from './row.ts';
+
+const ROUNDS = 3;
+const LETTERS = 10_000;
+/** Letters of the loop: it is slow, and its rate does not depend on how many there are. */
+const LOOPED = 500;
+const FEW = 1000;
+const MANY = 50_000;
+
+export async function bench(): Promise<Row[]> {
+  const queues = queuesOf(ROUNDS);
+  const stage = await Stage.open([...queues.offices, 'thousand', 'few', 'many'], [...queues.bare, 'twin']);
+  try {
+    const rounds = await moveRounds(stage, ROUNDS, LETTERS, LOOPED);
+    const chosen = await choose(stage, FEW, MANY);
+    const storage = await writesOfChunk(stage.azurite.takeAccount().connectionString, LETTERS);
+    return [...movedRows(rounds), ...storageRows(rounds, storage), ...chosenRows(chosen)];
+  } finally {
+    await stage.close();
+  }
+}
+
+function movedRows(rounds: readonly Moved[]): Row[] {
+  const of = (value: (round: Moved) => number) => median(rounds.map(value));
+  return [
+    figure(
+      `replay of ${LETTERS} letters`,
+      of(({ office }) => office.run),
+      'letters/s',
+    ),
+    figure(
+      '  the bare client, same chunks',
+      of(({ bare }) => bare.move),
+      'letters/s',
+    ),
+    figure(
+      '  get, publish, acknowledge one by one',
+      of(({ bare }) => bare.loop),
+      'letters/s',
+    ),
+    atLeast(
+      'replay to the bare client',
+      of(({ office, bare }) => office.run / bare.move),
+      'times',
+      0.6,
+    ),
+    atLeast(
+      'replay to one by one',
+      of(({ office, bare }) => office.run / bare.loop),
+      'times',
+      8,
+    ),
+    figure(
+      `collect of ${LETTERS} letters`,
+      of(({ office }) => office.collect),
+      'letters/s',
+    ),
+    figure(
+      '  the bare client, receive and defer',
+      of(({ bare }) => bare.hold),
+      'letters/s',
+    ),
+    atLeast(
+      'collect to the bare client',
+      of(({ office, bare }) => office.collect / bare.hold),
+      'times',
+      0.5,
+    ),
+  ];
+}
+
+/** What the storage takes for what a chunk writes and a batch records: no office can be faster on this machine. */
+function storageRows(
+  rounds: readonly Moved[],
+  { markMs, journalMs, recordMs }: Awaited<ReturnType<typeof writesOfChunk>>,
+): Row[] {
+  const bareBatch = median(rounds.map(({ bare }) => 100_000 / bare.hold));
+  return [
+    figure('storage: marking the letters of a chunk', markMs, 'ms'),
+    figure('storage: the other writes of a chunk', journalMs, 'ms'),
+    figure('storage: recording a batch of 100', recordMs, 'ms'),
+    figure('  the bare client for such a batch', bareBatch, 'ms'),
+  ];
+}
+
+function chosenRows({ ofFew, ofMany, ofManyPlanned, scanned, memoryFew, memoryMany }: Chosen): Row[] {
+  const mebibytes = 1024 * 1024;
+  return [
+    figure(`replay of 100 of ${FEW}`, ofFew, 'ms'),
+    figure(`replay of 100 of ${MANY}`, ofMany, 'ms'),
+    figure('  with its planning', ofManyPlanned, 'ms'),
+    figure('  by receiving and holding until they are found', scanned, 'ms'),
+    atLeast(`100 of ${MANY}: faster than receiving and holding`, scanned / ofMany, 'times', 50),
+    atMost(`100 of ${MANY} to 100 of ${FEW}`, ofMany / ofFew, 'times', 1.5),
+    figure(`peak memory of the office, replay of ${FEW}`, memoryFew / mebibytes, 'MiB'),
+    figure(`peak memory of the office, replay of ${MANY}`, memoryMany / mebibytes, 'MiB'),
+    atMost('  more', (memoryMany - memoryFew) / mebibytes, 'MiB', 64),
+  ];
+}

@@ -1,0 +1,87 @@
+/** What the office is compared with: the official client alone, without records, checks or journal. */
+import type { ServiceBusClient, ServiceBusReceivedMessage } from '@azure/service-bus';
+import Long from 'long';
+import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
+
+/** As the office receives. */
+const BATCH = 100;
+/** What one link of the client can hold without settling; its ring has 2,048 places. */
+const HOLD = 2000;
+const EXACT = { subQueueType: 'deadLetter', skipParsingBodyAsJson: true, maxAutoLockRenewalDurationInMs: 0 } as const;
+
+/** Receives `count` letters and defers them, in the batches of the office. Gives their numbers. */
+export async function hold(client: ServiceBusClient, queue: string, count: number): Promise<Long[]> {
+  const receiver = client.createReceiver(queue, EXACT);
+  const numbers: Long[] = [];
+  while (numbers.length < count) {
+    const messages = await receiver.receiveMessages(BATCH, { maxWaitTimeInMs: 10_000 });
+    if (messages.length === 0) throw new Error(`only ${numbers.length} of ${count} letters came`);
+    await Promise.all(messages.map((message) => receiver.deferMessage(message)));
+    numbers.push(...messages.map(numberOf));
+  }
+  await receiver.close();
+  return numbers;
+}
+
+/** Moves deferred letters back to `queue` in the chunks of the office: take, send as one batch, complete side by side. */
+export async function move(client: ServiceBusClient, queue: string, numbers: readonly Long[]): Promise<void> {
+  const receiver = client.createReceiver(queue, EXACT);
+  const sender = client.createSender(queue);
+  for (let i = 0; i < numbers.length; i += MAX_CHUNK) {
+    const messages = await receiver.receiveDeferredMessages(numbers.slice(i, i + MAX_CHUNK));
+    await sender.sendMessages(messages);
+    await Promise.all(messages.map((message) => receiver.completeMessage(message)));
+  }
+  await sender.close();
+  await receiver.close();
+}
+
+/** The loop that everybody writes first: get a letter, publish it, acknowledge it. */
+export async function moveOneByOne(client: ServiceBusClient, queue: string, numbers: readonly Long[]): Promise<void> {
+  const receiver = client.createReceiver(queue, EXACT);
+  const sender = client.createSender(queue);
+  for (const number of numbers) {
+    const [message] = await receiver.receiveDeferredMessages(number);
+    if (message === undefined) throw new Error(`letter ${number} did not come`);
+    await sender.sendMessages(message);
+    await receiver.completeMessage(message);
+  }
+  await sender.close();
+  await receiver.close();
+}
+
+/**
+ * How tools without deferral get at chosen letters: they receive and hold what comes until they have them all, and send
+ * those. What they have held besides is given back later, which is not counted here. `isChosen` is about the message id.
+ */
+export async function scan(
+  client: ServiceBusClient,
+  queue: string,
+  wanted: number,
+  isChosen: (messageId: string) => boolean,
+): Promise<void> {
+  const sender = client.createSender(queue);
+  const found: ServiceBusReceivedMessage[] = [];
+  while (found.length < wanted) {
+    // A link of its own for each ringful: locks outlive the link they were made on.
+    const receiver = client.createReceiver(queue, EXACT);
+    for (let held = 0; held < HOLD && found.length < wanted; ) {
+      const messages = await receiver.receiveMessages(HOLD - held, { maxWaitTimeInMs: 10_000 });
+      if (messages.length === 0) throw new Error(`only ${found.length} of ${wanted} letters were found`);
+      held += messages.length;
+      const hits = messages.filter(({ messageId }) => isChosen(String(messageId)));
+      if (hits.length > 0) {
+        await sender.sendMessages(hits);
+        await Promise.all(hits.map((message) => receiver.completeMessage(message)));
+        found.push(...hits);
+      }
+    }
+    await receiver.close();
+  }
+  await sender.close();
+}
+
+function numberOf({ sequenceNumber }: ServiceBusReceivedMessage): Long {
+  if (sequenceNumber === undefined) throw new Error('a received letter has no number');
+  return Long.fromString(sequenceNumber.toString());
+}

@@ -1,0 +1,79 @@
+/** All letters of a queue: collected and replayed by the office, held and moved by the bare client. */
+import { hold, move, moveOneByOne } from './bare.ts';
+import type { BenchOffice, Stage } from './stage.ts';
+
+/** Letters a second, in one round. */
+export interface Moved {
+  readonly office: { readonly collect: number; readonly run: number };
+  readonly bare: { readonly hold: number; readonly move: number; readonly loop: number };
+}
+
+/** Letters that warm an office up before it is measured. */
+const WARM = 2000;
+
+/** The queues that {@link moveRounds} works on: those of the office, and those of the bare client. */
+export function queuesOf(rounds: number): { offices: string[]; bare: string[] } {
+  const names = (name: string) => Array.from({ length: rounds }, (_, i) => `${name}-${i}`);
+  return { offices: ['warm', ...names('office')], bare: ['bare-warm', ...names('bare')] };
+}
+
+/**
+ * `rounds` times `letters` on each side, `looped` of them one by one; each round with an office and a store of its own. The bare
+ * client works in two halves, one before and one after the office, so that a machine that grows busier meanwhile is the same
+ * for both.
+ */
+export async function moveRounds(stage: Stage, rounds: number, letters: number, looped: number): Promise<Moved[]> {
+  const all: Moved[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const office = await stage.office();
+    try {
+      await round(stage, office, ['warm', 'bare-warm'], WARM, looped / 5);
+      all.push(await round(stage, office, [`office-${i}`, `bare-${i}`], letters, looped));
+    } finally {
+      await office.close();
+    }
+  }
+  return all;
+}
+
+async function round(
+  stage: Stage,
+  office: BenchOffice,
+  [mine, bare]: readonly [string, string],
+  count: number,
+  loop: number,
+): Promise<Moved> {
+  await stage.fill([mine, bare], count);
+  const half = count / 2;
+
+  const { result: first, ms: holdBefore } = await timed(() => hold(stage.client, bare, half));
+  const { ms: collect } = await timed(() => office.collectAll(mine, count));
+  const { result: second, ms: holdAfter } = await timed(() => hold(stage.client, bare, half));
+
+  const plan = await office.plan(mine, {}, count);
+  const [loopFirst, loopSecond] = [first.splice(0, loop / 2), second.splice(0, loop / 2)];
+  const { ms: loopBefore } = await timed(() => moveOneByOne(stage.client, bare, loopFirst));
+  const { ms: moveBefore } = await timed(() => move(stage.client, bare, first));
+  const { ms: run } = await timed(() => office.run(plan));
+  const { ms: moveAfter } = await timed(() => move(stage.client, bare, second));
+  const { ms: loopAfter } = await timed(() => moveOneByOne(stage.client, bare, loopSecond));
+
+  await stage.empty(mine);
+  await stage.empty(bare);
+  const rate = (done: number, ms: number) => (done * 1000) / ms;
+  return {
+    office: { collect: rate(count, collect), run: rate(count, run) },
+    bare: {
+      hold: rate(count, holdBefore + holdAfter),
+      move: rate(count - loop, moveBefore + moveAfter),
+      loop: rate(loop, loopBefore + loopAfter),
+    },
+  };
+}
+
+/** How long `work` took, ms, and what it gave. */
+export async function timed<Result>(work: () => Promise<Result>): Promise<{ result: Result; ms: number }> {
+  const began = performance.now();
+  const result = await work();
+  return { result, ms: performance.now() - began };
+}
