@@ -52,7 +52,7 @@ function problemOf(code: string): string | undefined {
   if (route) return routeProblem(route[1] as string, new URLSearchParams(route[2] ?? ''));
   if (/\s/.test(text)) return undefined; // a sentence or a command line: commands have a check of their own
   const [folder] = text.split('/');
-  if (text.includes('/') && TOP.has(folder)) return pathProblem(text);
+  if (text.includes('/') && TOP.has(folder ?? '')) return pathProblem(text);
   if (/^[\w-]+\/$/.test(text)) {
     return [...FOLDERS].some((name) => `/${name}/`.endsWith(`/${text}`)) ? undefined : 'there is no such folder';
   }
