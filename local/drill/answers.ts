@@ -1,16 +1,14 @@
 /** What the drill shows of the office's answers, and in which order. The rest of an answer is left out. */
 import { z } from 'zod';
 
-/** The summary by cause: the sentence, and a line a cause. */
+/** The summary by cause. */
 const causes = z.object({
-  headLine: z.string(),
   counts: z.array(
     z.object({
       key: z.string(),
       count: z.number(),
       category: z.string(),
       advice: z.string(),
-      cause: z.string(),
       sources: z.array(z.string()),
     }),
   ),
@@ -50,7 +48,6 @@ const returned = z.object({
 });
 
 const group = z.object({
-  cause: z.string(),
   open: z.number(),
   triage: z.object({ state: z.string(), owner: z.string().nullable(), note: z.string().nullable() }),
 });

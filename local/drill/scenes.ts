@@ -62,6 +62,13 @@ async function recorded(desk: Desk, count: number): Promise<void> {
 
 async function theCause({ desk, step, tell }: Stage): Promise<string> {
   step('The engineer is woken up. What died, and is it one cause or ten?');
+  const sentence = await desk.showText({ method: 'GET', path: '/summary?by=cause&format=text', key: 'read' });
+  expectSame(
+    'the sentence',
+    sentence.startsWith(`${VICTIMS} letters on four queues, one cause: "TimeoutException`),
+    true,
+  );
+  tell('The same as data:');
   const call = { method: 'GET', path: '/summary?by=cause', key: 'read' } as const;
   const { counts } = await desk.show(call, 200, answers.causes);
   expectSame('the causes', counts.map(inShort), [
@@ -140,7 +147,7 @@ async function theFix({ desk, company, step, tell }: Stage, plan: string): Promi
 }
 
 async function theOneThatCameBack({ desk, step, tell }: Stage, cause: string): Promise<void> {
-  step('The one that came back has a new number and a count. It is no longer plain "replay": a plan of its own.');
+  step('The one that came back has a count, and is not plain "replay" any more. It gets its own plan.');
   const path = `/sources/${CHECKOUT.source}/letters?fingerprint=${cause}`;
   const { letters } = await desk.show({ method: 'GET', path, key: 'read' }, 200, answers.returned);
   expectSame(
@@ -156,7 +163,7 @@ async function theOneThatCameBack({ desk, step, tell }: Stage, cause: string): P
 }
 
 async function theOtherQueues({ desk, company, step, tell }: Stage, cause: string): Promise<void> {
-  step('The same for the other three queues, side by side: one run a source at a time, any number of sources.');
+  step('The same for the other three queues, side by side: one run a source, any number of sources.');
   await Promise.all(
     QUEUES.filter((one) => one !== CHECKOUT).map(async (watched) => {
       const { id, counts } = await desk.call(planOf(watched, cause), 201, answers.plan);
@@ -174,15 +181,17 @@ async function theOtherQueues({ desk, company, step, tell }: Stage, cause: strin
 }
 
 async function whatIsLeft({ desk, step, tell }: Stage, cause: string): Promise<void> {
-  step('What is left? Only what no replay can mend. The cause is closed; should it strike again, it says so.');
-  const call = { method: 'GET', path: '/summary?by=cause', key: 'read' } as const;
-  const { counts } = await desk.show(call, 200, answers.causes);
+  step('What is left? Only what no replay can mend. The cause is closed; if it strikes again, it says so.');
+  await recorded(desk, BROKEN);
+  await desk.showText({ method: 'GET', path: '/summary?by=cause&format=text', key: 'read' });
+  const { counts } = await desk.look('/summary?by=cause', answers.causes);
   expectSame('the causes', counts.map(inShort), [
     { count: BROKEN, category: 'poison', advice: 'fix-first', sources: [CHECKOUT.source] },
   ]);
   const body = { state: 'resolved', note: 'payment API is back' };
   const resolve = { method: 'POST', path: `/groups/${cause}/triage`, key: 'replay', body } as const;
-  expectSame('the state', (await desk.show(resolve, 200, answers.group)).triage.state, 'resolved');
+  const closed = await desk.show(resolve, 200, answers.group);
+  expectSame('the cause that is closed', [closed.open, closed.triage.state], [0, 'resolved']);
   tell(
     `The ${BROKEN} broken orders wait for a mended consumer (plan with includeFixFirst), or for somebody to discard them.`,
   );

@@ -24,6 +24,7 @@ const ELSEWHERE: readonly (readonly [command: RegExp, file: string, where: RegEx
   [/^npm ci$/, '.ci/run', /^npm ci\b/m],
   [/^npm run check$/, '.ci/run', /^npm run check$/m],
   [/^npm start(?: -- --once)?$/, 'test/integration/start.test.ts', /start\(\['--once'\]\)/],
+  [/^npm run drill$/, 'test/docs/drill.test.ts', /startRun\(\[\], \{\}, 'drill'\)/],
   [/^npm test$/, '.ci/run', /^npm test\b/m],
   [/^npm run build$/, 'test/integration/bundle.test.ts', /build/],
   [/^npm run conform(?: -- .*)?$/, 'test/conform/conform.test.ts', /runBelief/],

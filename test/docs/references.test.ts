@@ -59,9 +59,9 @@ function problemOf(code: string): string | undefined {
   if (/^[\w-]+\.(ts|json|md|ya?ml|bicep)$/.test(text)) {
     return FILES.some((name) => name === text || name.endsWith(`/${text}`)) ? undefined : 'there is no such file';
   }
-  const [section, ...rest] = text.split('__');
-  if (rest.length > 0)
-    return [section, ...rest].every((part) => isWord(part) || CODE.includes(`__${part}`)) ? undefined : 'is no setting';
+  const parts = text.split('__');
+  if (parts.length > 1)
+    return parts.every((part) => isWord(part) || CODE.includes(`__${part}`)) ? undefined : 'is no setting';
   if (!/^[A-Za-z@.][\w.@/-]*$/.test(text)) return undefined; // values, patterns, placeholders
   if (/^P(?:\d+D|T\d+[HMS])$/.test(text)) return undefined; // durations
   return isWord(text) ? undefined : 'is nowhere in the code';

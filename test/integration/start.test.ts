@@ -1,9 +1,12 @@
 import { afterEach, expect, test } from 'vitest';
+import { notPrinted } from '../docs/shown.ts';
 import { runShell } from '../harness/curl.ts';
 import { until } from '../harness/office.ts';
 import { type StartRun, startRun } from '../harness/startRun.ts';
 
 const PATIENCE = 90_000;
+/** What follows when the office stays open, which `--once` does not. */
+const OPEN = '\nThe office stays open: http://127.0.0.1:1/api. Ctrl-C closes it and leaves nothing behind.\n';
 const NOTHING = { processes: false, files: [] };
 
 let run: StartRun | undefined;
@@ -39,6 +42,7 @@ test('--once tells the whole story, exits 0 and leaves nothing behind', { timeou
   ];
   const missing = told.filter((pattern) => !lines.some((line) => pattern.test(line)));
   expect(missing).toEqual([]);
+  expect(notPrinted('README.md', 'the office is open', `${out()}${OPEN}`)).toEqual([]);
   expect(lines.filter(({ length }) => length > 100)).toEqual([]);
   expect(errors()).toBe('');
   expect(await leftBehind()).toEqual(NOTHING);
