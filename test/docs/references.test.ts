@@ -64,7 +64,9 @@ function problemOf(code: string): string | undefined {
     return parts.every((part) => isWord(part) || CODE.includes(`__${part}`)) ? undefined : 'is no setting';
   if (!/^[A-Za-z@.][\w.@/-]*$/.test(text)) return undefined; // values, patterns, placeholders
   if (/^P(?:\d+D|T\d+[HMS])$/.test(text)) return undefined; // durations
-  return isWord(text) ? undefined : 'is nowhere in the code';
+  // `entity.lockDuration`: a field by its path.
+  const isPath = /^\w+(?:\.\w+)+$/.test(text) && text.split('.').every(isWord);
+  return isWord(text) || isPath ? undefined : 'is nowhere in the code';
 }
 
 /** Whether it stands somewhere in the code, in comments too, and not only as a part of a longer name. */
