@@ -27,7 +27,7 @@ test.each(PAGES)('links and anchors of $name lead somewhere', (page) => {
   expect(brokenLinks(page)).toEqual([]);
 });
 
-test('every page can be reached from README.md', () => {
+test('every page can be reached from README.md, but for notes beside tests', () => {
   const reached = new Set(['README.md']);
   for (const name of reached) {
     for (const { text } of BY_NAME.get(name)?.links ?? []) {
@@ -35,7 +35,7 @@ test('every page can be reached from README.md', () => {
       if (BY_NAME.has(target)) reached.add(target);
     }
   }
-  expect(PAGES.map(({ name }) => name).filter((name) => !reached.has(name))).toEqual([]);
+  expect(PAGES.map(({ name }) => name).filter((name) => !reached.has(name) && !name.startsWith('test/'))).toEqual([]);
 });
 
 test('a link to nothing, and an anchor without a heading, are noticed', () => {
