@@ -54,7 +54,7 @@ export const QUEUES: readonly Watched[] = [
 /** Orders of checkout that no outage has to do with: their amount is not a number. */
 export const BROKEN = 3;
 
-const LOCK = 'PT30S';
+const LOCK = 'PT1M';
 const MAX_DELIVERIES = 3;
 
 /** The drill's catalog. */

@@ -22,7 +22,7 @@ export interface Stage {
 type Causes = z.infer<typeof answers.causes>;
 
 /** How long a step of a ramp is watched in the drill. By default it would be lock duration × deliveries + 1 minute. */
-const OBSERVE = 'PT2S';
+const OBSERVE = 'PT3S';
 const VICTIMS = QUEUES.reduce((sum, { messages }) => sum + messages, 0);
 const NOTE = 'payment API down, provider informed';
 
