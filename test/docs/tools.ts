@@ -20,7 +20,6 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
     '--key-value',
     '--output',
   ],
-  'az ad app create': ['--display-name', '--sign-in-audience', '--app-roles'],
   'azd auth login': [],
   'azd up': [],
   'gh workflow run': ['--field'],
