@@ -67,7 +67,8 @@ describe('against an open office', () => {
 
   // In the order of the pages: a plan that was made above is run below.
   test.each(RUN)('$page:$line: $command', async ({ command }) => {
-    if (/\/plans" |\$CAUSE/.test(command)) await twoLetters();
+    if (/\/plans" |\$CAUSE|\$NUMBER/.test(command)) await twoLetters();
+    if (command.includes('$NUMBER')) env.NUMBER = (await office.letters(source))[0]?.sequenceNumber ?? '';
     if (command.includes('$CAUSE')) env.CAUSE = await aCause();
     const { code, status, out, errors } = await runShell(command, env);
     expect(code, `${out}${errors}`).toBe(0);

@@ -1,5 +1,6 @@
 /** The project's Markdown pages as values: headings, links, inline code, code blocks. Reads files, checks nothing. */
 import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The repository's folder, with a slash at its end. */
@@ -36,7 +37,7 @@ export interface Page {
 
 /** Names of files by a glob pattern from the root, without what is installed or built. Sorted. */
 export function filesOf(pattern: string): string[] {
-  const exclude = (name: string) => NOT_OURS.includes(name);
+  const exclude = (name: string) => NOT_OURS.includes(basename(name));
   return globSync(pattern, { cwd: FOLDER, exclude })
     .map((name) => name.replaceAll('\\', '/'))
     .sort();
