@@ -7,4 +7,5 @@ export const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['StartMessageMoveTask', 'a call of AWS'],
   ['@azure/functions-extensions-servicebus', 'a package that is not used, and why'],
   ['az', 'the Azure CLI'],
+  ['kafka_dlt-original-offset', 'a header of Spring Kafka, in an example of what could be added'],
 ]);

@@ -62,11 +62,12 @@ function problemOf(code: string): string | undefined {
   const parts = text.split('__');
   if (parts.length > 1)
     return parts.every((part) => isWord(part) || CODE.includes(`__${part}`)) ? undefined : 'is no setting';
-  if (!/^[A-Za-z@.][\w.@/-]*$/.test(text)) return undefined; // values, patterns, placeholders
+  // Not values, patterns and placeholders. A dot in front: the end of a name.
+  if (!/^(?:\.?[A-Za-z]|@[a-z])[\w.@/-]*$/.test(text)) return undefined;
   if (/^P(?:\d+D|T\d+[HMS])$/.test(text)) return undefined; // durations
   // `entity.lockDuration`: a field by its path.
   const isPath = /^\w+(?:\.\w+)+$/.test(text) && text.split('.').every(isWord);
-  return isWord(text) || isPath ? undefined : 'is nowhere in the code';
+  return isPath || isWord(text.replace(/^\.(?=[A-Za-z])/, '')) ? undefined : 'is nowhere in the code';
 }
 
 /** Whether it stands somewhere in the code, in comments too, and not only as a part of a longer name. */
