@@ -8,12 +8,14 @@ import { collectNow } from './http/collectNow.ts';
 import { createPlan } from './http/createPlan.ts';
 import { discardPlan } from './http/discardPlan.ts';
 import { getBody } from './http/getBody.ts';
+import { getGroup } from './http/getGroup.ts';
 import { getLetter } from './http/getLetter.ts';
 import { getPlan } from './http/getPlan.ts';
 import { getReport } from './http/getReport.ts';
 import { getSource } from './http/getSource.ts';
 import { health } from './http/health.ts';
 import { listAudit } from './http/listAudit.ts';
+import { listGroups } from './http/listGroups.ts';
 import { listLetters } from './http/listLetters.ts';
 import { listPlanLetters } from './http/listPlanLetters.ts';
 import { listPlans } from './http/listPlans.ts';
@@ -25,6 +27,7 @@ import { resumePlan } from './http/resumePlan.ts';
 import { runPlan } from './http/runPlan.ts';
 import { stop } from './http/stop.ts';
 import { summary } from './http/summary.ts';
+import { triageGroup } from './http/triageGroup.ts';
 import { registerRoute } from './http.ts';
 import { registerReconcile } from './reconcile.ts';
 import { registerWatch } from './watch.ts';
@@ -37,6 +40,9 @@ export const ROUTES = [
   getLetter,
   getBody,
   summary,
+  listGroups,
+  getGroup,
+  triageGroup,
   collectNow,
   previewExpiry,
   createPlan,

@@ -33,6 +33,11 @@ export const ERRORS = {
     action: 'Use a sequence number that GET /sources/{source}/letters lists, or collect first.',
   },
   DLO_PLAN_UNKNOWN: { status: 404, title: 'There is no such plan', action: 'Use an id that GET /plans lists.' },
+  DLO_GROUP_UNKNOWN: {
+    status: 404,
+    title: 'There is no such group',
+    action: 'Use a fingerprint that GET /groups or a letter shows.',
+  },
   DLO_BODY_GONE: {
     status: 410,
     title: 'The message is not in the dead-letter queue any more',

@@ -1,6 +1,7 @@
 /** Which letters: the choice an operator makes, in JSON and as a query string, and whether a record fits it. */
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from './classify/evidence.ts';
+import { type Fingerprint, parseFingerprint } from './classify/fingerprint.ts';
 import { parseSequenceNumber, type SequenceNumber } from './letter.ts';
 import type { LetterRecord } from './store/letterRow.ts';
 
@@ -28,6 +29,14 @@ export const sequenceNumberSchema = z.string().transform((value, context): Seque
   return z.NEVER;
 });
 
+/** A fingerprint at the door. */
+export const fingerprintSchema = z.string().transform((text, context): Fingerprint => {
+  const fingerprint = parseFingerprint(text);
+  if (fingerprint !== undefined) return fingerprint;
+  context.addIssue({ code: 'custom', message: 'must be a fingerprint such as f1-Em64n7F0qPnVf_khsfbCJo' });
+  return z.NEVER;
+});
+
 /** Traits by which letters are chosen from a list of values. */
 const lists = {
   reason: texts.optional(),
@@ -37,6 +46,7 @@ const lists = {
   messageType: texts.optional(),
   messageId: texts.optional(),
   sequenceNumber: z.array(sequenceNumberSchema).min(1).max(1000).optional(),
+  fingerprint: z.array(fingerprintSchema).min(1).max(100).optional(),
 };
 export type ListTrait = keyof typeof lists;
 export const LIST_TRAITS = Object.keys(lists) as ListTrait[];
@@ -91,7 +101,7 @@ function fitsLists(trait: ListTrait, value: string | undefined, selection: Selec
   return (wanted === undefined || isIn(wanted)) && (unwanted === undefined || !isIn(unwanted));
 }
 
-function traitOf({ classification, letter }: LetterRecord, trait: ListTrait): string | undefined {
+function traitOf({ classification, letter, fingerprint }: LetterRecord, trait: ListTrait): string | undefined {
   switch (trait) {
     case 'category':
     case 'advice':
@@ -99,6 +109,8 @@ function traitOf({ classification, letter }: LetterRecord, trait: ListTrait): st
     case 'messageId':
     case 'sequenceNumber':
       return letter[trait];
+    case 'fingerprint':
+      return fingerprint;
     default:
       return classification.evidence[trait];
   }

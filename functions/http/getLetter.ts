@@ -1,7 +1,8 @@
-import { earlierLives, getLetter as get } from '../../shared/desk/letters.ts';
+import { historyOf } from '../../shared/desk/history.ts';
+import { getLetter as get } from '../../shared/desk/letters.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { letterPath } from '../../shared/http/schemas.ts';
-import { fateView, letterLine, letterView } from '../../shared/http/views.ts';
+import { historyView, letterView } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
 
 export const getLetter = route({
@@ -16,10 +17,7 @@ export const getLetter = route({
   handle: async (office, { params }) => {
     const source = sourceNamed(office, params.source);
     const record = await get(office, source, params.sequenceNumber);
-    const history = (await earlierLives(office, source, record)).map((life) => ({
-      ...letterLine(life),
-      fate: fateView(life),
-    }));
-    return { status: 200, body: { ...letterView(source, record), history } };
+    const history = await historyOf(office, source, record);
+    return { status: 200, body: { ...letterView(source, record), ...historyView(history) } };
   },
 });

@@ -1,28 +1,54 @@
 import { z } from 'zod';
+import type { Source } from '../../shared/catalog.ts';
+import { summariseCauses } from '../../shared/desk/causes.ts';
 import { SUMMARY_KEYS, summarise } from '../../shared/desk/letters.ts';
+import { causeLine } from '../../shared/http/groupViews.ts';
+import type { Answer } from '../../shared/http/problem.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { iso } from '../../shared/http/views.ts';
-import { sourceNamed } from '../../shared/office.ts';
+import { type Office, sourceNamed } from '../../shared/office.ts';
 
 export const summary = route({
   name: 'summary',
   method: 'GET',
   path: 'summary',
   right: 'read',
-  summary: 'Open letters counted by reason, category, advice, exception type, message type, source or day.',
+  summary:
+    'Open letters counted by reason, category, advice, exception type, message type, fingerprint, source or day; by `cause` with a head line. `format=text` for pasting.',
   needsOperator: false,
   params: none,
-  query: z.strictObject({ by: z.enum(SUMMARY_KEYS), source: z.string().min(1).max(200).optional() }),
-  handle: async (office, { query }) => {
-    const sources = query.source === undefined ? office.catalog.sources : [sourceNamed(office, query.source)];
-    const lines = await summarise(office, sources, query.by);
+  query: z.strictObject({
+    by: z.enum([...SUMMARY_KEYS, 'cause']),
+    source: z.string().min(1).max(200).optional(),
+    format: z.enum(['json', 'text']).default('json'),
+  }),
+  handle: async (office, { query: { by, source, format } }) => {
+    const sources = source === undefined ? office.catalog.sources : [sourceNamed(office, source)];
+    if (by === 'cause') return byCause(office, sources, format);
+    const lines = await summarise(office, sources, by);
+    const total = lines.reduce((sum, { count }) => sum + count, 0);
+    if (format === 'text') {
+      return { status: 200, text: [`${total} open letters`, ...lines.map(textLine), ''].join('\n') };
+    }
     const counts = lines.map(({ key, count, firstSeen, lastSeen }) => ({
       key,
       count,
       firstSeen: iso(firstSeen),
       lastSeen: iso(lastSeen),
     }));
-    const total = lines.reduce((sum, { count }) => sum + count, 0);
-    return { status: 200, body: { by: query.by, total, asOf: iso(office.clock()), counts } };
+    return { status: 200, body: { by, total, asOf: iso(office.clock()), counts } };
   },
 });
+
+function textLine({ key, count }: { key: string | null; count: number }): string {
+  // A sender's text: it must not look like a line of ours.
+  return `  ${count} ${key?.replace(/\p{C}+/gu, ' ') ?? '(none)'}`;
+}
+
+async function byCause(office: Office, sources: readonly Source[], format: 'json' | 'text'): Promise<Answer> {
+  const { causes, headLine, unreadable } = await summariseCauses(office, sources);
+  if (format === 'text') return { status: 200, text: `${headLine}\n` };
+  const total = causes.reduce((sum, { count }) => sum + count, 0);
+  const body = { by: 'cause', total, asOf: iso(office.clock()), headLine, counts: causes.map(causeLine), unreadable };
+  return { status: 200, body };
+}

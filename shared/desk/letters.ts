@@ -8,7 +8,6 @@ import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most records that one list call looks through; a sparse selection comes back with a continuation instead of late. */
 const MAX_LOOKED_AT = 5000;
-const MAX_LIVES = 20;
 
 /** One page of open letters that fit, lowest number first, how many rows could not be read, and where the next page begins. */
 export async function listLetters(
@@ -44,24 +43,17 @@ export async function getLetter(office: Office, source: Source, number: Sequence
   throw new OfficeError('DLO_LETTER_UNKNOWN', `no letter ${number} of "${source.name}" is recorded`);
 }
 
-/** The earlier lives of a letter that was sent back, latest first: each death it has had in this source. */
-export async function earlierLives(office: Office, source: Source, record: LetterRecord): Promise<LetterRecord[]> {
-  const lives: LetterRecord[] = [];
-  const seen = new Set<SequenceNumber>([record.letter.sequenceNumber]);
-  let of = record.letter.replay.of;
-  // The link is a property of the message and so anybody's word: never followed twice, nor for ever.
-  while (of !== undefined && !seen.has(of) && lives.length < MAX_LIVES) {
-    seen.add(of);
-    const life = await office.store.letters.get(source.key, of);
-    if (life === undefined || life.letter.messageId !== record.letter.messageId) break;
-    lives.push(life);
-    of = life.letter.replay.of;
-  }
-  return lives;
-}
-
 /** Counts of open letters by one of their traits. */
-export const SUMMARY_KEYS = ['reason', 'category', 'advice', 'exceptionType', 'messageType', 'source', 'day'] as const;
+export const SUMMARY_KEYS = [
+  'reason',
+  'category',
+  'advice',
+  'exceptionType',
+  'messageType',
+  'fingerprint',
+  'source',
+  'day',
+] as const;
 export type SummaryKey = (typeof SUMMARY_KEYS)[number];
 
 export interface SummaryLine {
@@ -91,12 +83,18 @@ export async function summarise(office: Office, sources: readonly Source[], by: 
   return [...lines.values()].sort((a, b) => b.count - a.count || String(a.key).localeCompare(String(b.key)));
 }
 
-function trait(source: Source, { classification, firstSeen }: LetterRecord, by: SummaryKey): string | null {
+function trait(
+  source: Source,
+  { classification, firstSeen, fingerprint }: LetterRecord,
+  by: SummaryKey,
+): string | null {
   switch (by) {
     case 'source':
       return source.name;
     case 'day':
       return new Date(firstSeen).toISOString().slice(0, 10);
+    case 'fingerprint':
+      return fingerprint;
     case 'category':
     case 'advice':
       return classification[by];

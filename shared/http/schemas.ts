@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
-import { type Selection, selectionSchema, sequenceNumberSchema } from '../selection.ts';
+import { fingerprintSchema, type Selection, selectionSchema, sequenceNumberSchema } from '../selection.ts';
 
 /** Path of one source. Which sources there are is the catalog's word, so any text is taken to the look-up. */
 export const sourcePath = z.strictObject({ source: z.string().min(1).max(200) });
@@ -20,6 +20,8 @@ export const planPath = z.strictObject({
     return z.NEVER;
   }),
 });
+
+export const groupPath = z.strictObject({ fingerprint: fingerprintSchema });
 
 /** A whole number in a query string. */
 export function queryNumber(min: number, max: number) {
@@ -48,6 +50,7 @@ const lists = {
   messageType: list(text),
   messageId: list(text),
   sequenceNumber: list(sequenceNumberSchema),
+  fingerprint: list(fingerprintSchema),
 };
 
 /** The selection as query parameters: lists by repeating a name, `notReason` and so on to leave out, `property=name:value`. */
@@ -60,6 +63,7 @@ export const selectionQuery = z.strictObject({
   notMessageType: lists.messageType,
   notMessageId: lists.messageId,
   notSequenceNumber: lists.sequenceNumber,
+  notFingerprint: lists.fingerprint,
   seenFrom: selectionSchema.shape.seenFrom,
   seenTo: selectionSchema.shape.seenTo,
   enqueuedFrom: selectionSchema.shape.enqueuedFrom,
@@ -83,7 +87,11 @@ export function selectionOf(query: z.infer<typeof selectionQuery>): Selection {
     notMessageType: messageType,
     notMessageId: messageId,
     notSequenceNumber: sequenceNumber,
+    notFingerprint: fingerprint,
     ...selection
   } = query;
-  return { ...selection, not: { reason, category, advice, exceptionType, messageType, messageId, sequenceNumber } };
+  return {
+    ...selection,
+    not: { reason, category, advice, exceptionType, messageType, messageId, sequenceNumber, fingerprint },
+  };
 }

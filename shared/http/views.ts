@@ -1,5 +1,6 @@
 /** How the office shows what it knows: times as ISO 8601 in UTC, sequence numbers as text, secrets masked. */
 import type { Source } from '../catalog.ts';
+import type { History } from '../desk/history.ts';
 import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter, LetterProperty } from '../letter.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
@@ -57,6 +58,7 @@ export function letterLine(record: LetterRecord) {
     advice: classification.advice,
     messageType: classification.evidence.messageType ?? null,
     exceptionType: classification.evidence.exceptionType ?? null,
+    fingerprint: record.fingerprint,
     firstSeen: iso(record.firstSeen),
     enqueuedAt: iso(letter.enqueuedAt),
     bytes: letter.bytes,
@@ -71,6 +73,7 @@ export function letterView(source: Source, record: LetterRecord) {
   return {
     ...letterLine(record),
     description: classification.evidence.description ?? null,
+    cause: record.cause,
     rule: classification.rule,
     dialects: classification.dialects,
     ...(classification.error !== undefined && { classifyError: classification.error }),
@@ -101,6 +104,20 @@ function replayView({ replay }: Letter) {
 /** How a letter left. */
 export function fateView({ closed }: LetterRecord) {
   return closed === undefined ? null : { fate: closed.fate, at: iso(closed.at), planId: closed.planId ?? null };
+}
+
+/** Earlier deaths, latest first, and why there are no more. */
+export function historyView({ lives, end }: History) {
+  return {
+    history: lives.map(({ sourceName, record }) => ({
+      source: sourceName,
+      ...letterLine(record),
+      cause: record.cause,
+      failedAt: iso(record.classification.evidence.failedAt),
+      fate: fateView(record),
+    })),
+    historyEnd: end,
+  };
 }
 
 /** A plan with its counts and findings. */
@@ -176,6 +193,7 @@ export function auditView(entry: AuditEntry) {
     operation: entry.operation,
     source: entry.sourceName || null,
     planId: entry.planId ?? null,
+    group: entry.group ?? null,
     letterCount: entry.letterCount,
     letters: entry.letters,
     outcome: entry.outcome,

@@ -1,6 +1,7 @@
 /** What operators do with plans: start, pause, resume, cancel, stop; and what keeps runs going without them. */
 import type { z } from 'zod';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { heldSince } from '../groups/holds.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { type Selection, selectionSchema } from '../selection.ts';
@@ -83,6 +84,7 @@ async function begin(
   const now = office.clock();
   // What was true when the plan was made or paused need not be true any more.
   const { facts, findings } = await lookAtTarget(office, source, head.action, head.choices);
+  findings.push(...(await heldSince(office, head)));
   if (isBlocked(findings)) throw blocked(head.id, findings);
   const where = { key: source.key, name: source.name };
   const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });

@@ -1,7 +1,9 @@
 /** What a plan is: the values that preparing, running and showing it share. No input or output here. */
 import { z } from 'zod';
+import type { Fingerprint } from '../classify/fingerprint.ts';
 import { parseDuration } from '../duration.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+import { fingerprintSchema } from '../selection.ts';
 import type { Pace, Progress } from './ramp.ts';
 import type { PlanTally } from './tally.ts';
 
@@ -41,7 +43,7 @@ function isTimeToLive(text: string): boolean {
 
 /** A plan's choice of time to live, a duration in ms. */
 export function timeToLiveOf({ timeToLive }: Choices): 'keep' | 'drop' | number {
-  return timeToLive === 'drop' ? 'drop' : (parseDuration(timeToLive) ?? 'keep');
+  return timeToLive === 'drop' ? 'drop' : (parseDuration(timeToLive ?? 'keep') ?? 'keep');
 }
 
 /** The choices an operator makes when planning; a run adds none that change what is sent. */
@@ -63,13 +65,15 @@ export const choicesSchema = z.strictObject({
   /** For target `topic`: its name, by which the operator accepts that every other subscription gets the letters too. */
   acceptFanOut: z.string().max(260).optional(),
   /**
-   * How long the messages may wait in the target: as long as they could before (`keep`), as long as the target lets any
+   * How long the messages may wait in the target: as long as they could before (`keep`, the default), as long as the target lets any
    * message (`drop`), or an ISO 8601 duration from a second to 49 days (what the header can say).
    */
   timeToLive: z
     .string()
     .refine(isTimeToLive, 'must be keep, drop, or an ISO 8601 duration between PT1S and P49D')
-    .default('keep'),
+    .optional(),
+  /** Groups on hold whose letters are taken all the same, by name. Not kept where there are none: older readers know no such choice. */
+  includeOnHold: z.array(fingerprintSchema).min(1).max(50).optional(),
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
@@ -94,6 +98,7 @@ export const FINDING_CODES = [
   'maybe-sent',
   'over-limit',
   'fix-first',
+  'on-hold',
   'too-large',
   'no-body',
 ] as const;
@@ -107,6 +112,8 @@ export interface Finding {
   readonly letters: number;
   /** What it is and what to do. */
   readonly message: string;
+  /** Fingerprints of the groups concerned, for `on-hold`; the first few. */
+  readonly groups?: readonly Fingerprint[] | undefined;
 }
 
 /** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */
@@ -134,6 +141,7 @@ export function needsSingles(facts: Facts): boolean {
 export const SKIP_REASONS = [
   'over-limit',
   'fix-first',
+  'on-hold',
   'duplicate-window',
   'too-large',
   'no-body',

@@ -1,6 +1,7 @@
 /** What could go wrong with a plan, decided from values. Nothing is read or written here. */
 import type { TargetFacts } from '../broker.ts';
 import type { Source } from '../catalog.ts';
+import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { Letter } from '../letter.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from './plan.ts';
@@ -104,13 +105,16 @@ export function refusal(
   return undefined;
 }
 
-/** {@link refusal} for a recorded letter, which has advice as well. */
+/** {@link refusal} for a recorded letter, which has advice and a group as well. `holds`: groups on hold that the plan does not include. */
 export function plannedRefusal(
   source: Source,
   { action, choices, facts }: Pick<PlanHead, 'action' | 'choices' | 'facts'>,
   record: LetterRecord,
   now: number,
+  holds: ReadonlySet<Fingerprint> = new Set(),
 ): SkipReason | undefined {
+  // Whoever looks into a cause needs its letters: they are not removed either.
+  if (holds.has(record.fingerprint)) return 'on-hold';
   if (action === 'discard') return undefined;
   const reason = refusal(source, choices, facts, record.letter, now);
   if (reason !== undefined) return reason;
@@ -141,6 +145,24 @@ const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
 export function countSkip(findings: readonly Finding[], reason: SkipReason): Finding[] {
   const message = SKIP_MESSAGES[reason] ?? reason;
   return countFinding(findings, reason as FindingCode, message);
+}
+
+/** Most groups that a finding names. */
+const MAX_NAMED = 10;
+
+/** Adds one letter of a group on hold to their finding. */
+export function countOnHold(
+  findings: readonly Finding[],
+  group: Fingerprint,
+  level: Finding['level'] = 'warn',
+): Finding[] {
+  const named = new Set(findings.find(({ code }) => code === 'on-hold')?.groups);
+  if (named.size < MAX_NAMED) named.add(group);
+  const groups = [...named];
+  const message = `these belong to a group on hold (${groups.join(', ')}): ask its owner, see GET /groups/{fingerprint}; or plan with includeOnHold naming it`;
+  return countFinding(findings, 'on-hold', message, level).map((finding) =>
+    finding.code === 'on-hold' ? { ...finding, groups } : finding,
+  );
 }
 
 /** Less than this is no time to be consumed in, ms. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Source } from '../catalog.ts';
 import { isOfficeError, OfficeError } from '../errors.ts';
+import { activeHolds } from '../groups/holds.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
@@ -24,6 +25,7 @@ import {
   completeFacts,
   countExpiry,
   countMaybeSent,
+  countOnHold,
   countOutOfReach,
   countSkip,
   plannedRefusal,
@@ -192,6 +194,7 @@ async function layOut(
     ...(from !== undefined && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
+  const holds = await activeHolds(office, journal.head.choices);
   for await (const record of office.store.letters.open(source.key, options)) {
     if (office.clock() >= deadline) {
       await flush(journal, batch, record.letter.sequenceNumber);
@@ -207,7 +210,7 @@ async function layOut(
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const reason = isReached ? plannedRefusal(source, journal.head, record, office.clock()) : 'out-of-reach';
+    const reason = isReached ? plannedRefusal(source, journal.head, record, office.clock(), holds) : 'out-of-reach';
     if (reason === undefined) {
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
@@ -223,7 +226,10 @@ async function layOut(
         fate: { kind: 'skipped', reason },
         maybeDuplicate: false,
       });
-      batch.notes.push((findings) => (isReached ? countSkip(findings, reason) : countOutOfReach(findings)));
+      batch.notes.push((findings) => {
+        if (reason === 'out-of-reach') return countOutOfReach(findings);
+        return reason === 'on-hold' ? countOnHold(findings, record.fingerprint) : countSkip(findings, reason);
+      });
     }
   }
   await flush(journal, batch, undefined);

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ReplayTarget } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { heldSince } from '../groups/holds.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
@@ -91,6 +92,8 @@ class Slice {
   #lease: Lease;
   /** Key up to which every chunk is done, or is being completed as `#tail`. */
   #behind: string | undefined;
+  /** Whether this slice has looked for groups on hold. */
+  #holdsSeen = false;
   /** The chunk before this one, whose letters are in the target and are being completed. */
   #tail: { readonly chunk: Chunk; readonly result: Promise<ChunkResult> } | undefined;
 
@@ -213,6 +216,8 @@ class Slice {
   async #passGate(source: Source): Promise<number | SliceEnd | undefined> {
     const { store, clock } = this.#office;
     const { pace, progress, counts, id, choices, seen } = this.#journal.head;
+    const held = await this.#holdBack();
+    if (held !== undefined) return held;
     // To a topic nothing more is sent before the first letter was seen in the subscription.
     if (choices.target === 'topic' && !seen && counts.done === 0) return 1;
     // The halt rule looks at the return alone: consumers that remember ids fail without a word.
@@ -230,6 +235,16 @@ class Slice {
       case 'observe':
         return this.#observe(source, next.over, returned);
     }
+  }
+
+  /** A group that was put on hold while the run was under way pauses it: looked at once a slice, so within minutes. */
+  async #holdBack(): Promise<SliceEnd | undefined> {
+    if (this.#holdsSeen) return undefined;
+    this.#holdsSeen = true;
+    const [finding] = await heldSince(this.#office, this.#journal.head);
+    if (finding === undefined) return undefined;
+    const why = `on-hold: ${finding.letters} of its letters belong to ${finding.groups?.join(', ') ?? 'a group on hold'}`;
+    return (await this.#joinTail()) ?? this.#finish('paused', why);
   }
 
   /** Watches a step: what comes back is collected, and without a sign of a consumer the run does not go on. */

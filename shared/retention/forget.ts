@@ -1,4 +1,4 @@
-/** Forgetting: records of letters that have left, closed plans, old audit, and sources that are no more. */
+/** Forgetting: records of letters that have left, old groups, closed plans, old audit, and sources that are no more. */
 import { reviveSource, type Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
 import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
@@ -34,10 +34,12 @@ export async function sourcesToClean(office: Office): Promise<Source[]> {
 export async function forgetAll(office: Office, sources: readonly Source[]): Promise<void> {
   const now = office.clock();
   const known = new Set<SourceKey>(office.catalog.sources.map(({ key }) => key));
+  await forgetTriage(office, sources, now - office.catalog.keepAuditFor); // first: it keeps groups
   for (const source of sources) {
     try {
       await office.store.letters.forgetClosed(source.key, now - source.keepRecordsFor, MAX_ROWS);
       await office.store.snapshots.forget(source.key, now - 30 * DAY, MAX_ROWS);
+      await forgetGroups(office, source.key, now - source.keepRecordsFor, known.has(source.key));
       await forgetPlans(office, source.key, now - office.catalog.keepAuditFor);
       if (!known.has(source.key) && (await isForgotten(office, source.key))) {
         await office.store.sources.forget(source.key);
@@ -49,10 +51,46 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
   await office.store.audit.forget(now - office.catalog.keepAuditFor, AUDIT_MONTHS);
 }
 
+/**
+ * Causes that have not struck for as long as records are kept, and of which nobody has said anything; of a source that left the
+ * catalog all of them, once its last letter is forgotten.
+ */
+async function forgetGroups({ store }: Office, source: SourceKey, before: number, isKnown: boolean): Promise<void> {
+  const { groups, unreadable } = await store.groups.list(source);
+  if (groups.size + unreadable.length === 0) return;
+  if (!isKnown && (await store.letters.isEmpty(source))) {
+    await store.groups.remove(source, [...groups.keys(), ...unreadable]);
+    return;
+  }
+  const old = [...groups.values()].filter(({ group }) => group.open === 0 && group.lastSeen < before);
+  if (old.length === 0) return;
+  const said = await store.triage.all();
+  const keys = old.map(({ group }) => group.fingerprint).filter((fingerprint) => !said.has(fingerprint));
+  await store.groups.remove(source, keys);
+}
+
+/** Triage names people. It goes when it is as old as the oldest audit and its cause has no group in any source any more. */
+async function forgetTriage(office: Office, sources: readonly Source[], before: number): Promise<void> {
+  const { store } = office;
+  try {
+    const old = [...(await store.triage.all()).values()].filter(({ changedAt }) => changedAt < before);
+    for (const { fingerprint } of old) {
+      const groups = await Promise.all(sources.map(({ key }) => store.groups.get(key, fingerprint)));
+      if (groups.every((group) => group === undefined || (group.open === 0 && group.lastSeen < before))) {
+        await store.triage.remove(fingerprint);
+      }
+    }
+  } catch (error) {
+    office.log(`forget triage: failed: ${errorText(error)}`);
+  }
+}
+
 /** Whether nothing is kept of a source any more. Its own row is the last to go: by it the others are found. */
 async function isForgotten({ store }: Office, source: SourceKey): Promise<boolean> {
   if (await store.sources.hasPlans(source)) return false;
-  return (await store.letters.isEmpty(source)) && store.snapshots.isEmpty(source);
+  return (
+    (await store.letters.isEmpty(source)) && (await store.groups.isEmpty(source)) && store.snapshots.isEmpty(source)
+  );
 }
 
 /** A plan whose row cannot be read does not keep those behind it from being forgotten, nor is it kept for ever itself. */

@@ -3,10 +3,11 @@
  * that the office stopped in between. PartitionKey month (UTC), RowKey newest first.
  */
 import { z } from 'zod';
+import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import { parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
-import { descendingKey, readable, time } from './rows.ts';
+import { descendingKey, fingerprintCell, readable, time } from './rows.ts';
 import { MAX_STEPS, odata, Table } from './table.ts';
 
 /** What is audited. */
@@ -22,6 +23,7 @@ export const OPERATIONS = [
   'chunk.discard',
   'body.read',
   'stop',
+  'group.triage',
   'expire',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
@@ -35,6 +37,8 @@ export interface AuditEntry {
   readonly source: SourceKey | undefined;
   readonly sourceName: string;
   readonly planId: PlanId | undefined;
+  /** Fingerprint of the group concerned. */
+  readonly group: Fingerprint | undefined;
   /** Sequence numbers concerned; as many as fit. */
   readonly letters: readonly string[];
   readonly letterCount: number;
@@ -49,6 +53,7 @@ export interface AuditOpening {
   readonly operation: Operation;
   readonly source?: { readonly key: SourceKey; readonly name: string };
   readonly planId?: PlanId;
+  readonly group?: Fingerprint;
   readonly letters?: readonly SequenceNumber[];
 }
 
@@ -77,6 +82,7 @@ export class AuditStore {
       source: entry.source?.key,
       sourceName: entry.source?.name ?? '',
       planId: entry.planId,
+      group: entry.group,
       letters: letters.slice(0, 500).join(','),
       letterCount: letters.length,
       outcome: 'open',
@@ -156,6 +162,7 @@ const entrySchema = z
       .string()
       .transform((text) => parsePlanId(text))
       .optional(),
+    group: fingerprintCell.optional(),
     letters: z.string(),
     letterCount: z.number(),
     outcome: z.string(),
@@ -167,6 +174,7 @@ const entrySchema = z
       key: `${partitionKey}/${rowKey}`,
       source: row.source,
       planId: row.planId,
+      group: row.group,
       closedAt: row.closedAt,
       letters: letters === '' ? [] : letters.split(','),
     }),

@@ -1,17 +1,21 @@
 /** The office's store: Azure Tables and one queue. Only this folder imports the storage SDKs. */
 import { AuditStore } from './audit.ts';
 import { storageConnection } from './connection.ts';
+import { GroupStore } from './groups.ts';
 import { LetterStore } from './letters.ts';
 import { PlanStore } from './plans.ts';
 import { RunQueue } from './runs.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { SourceStore } from './sources.ts';
+import { TriageStore } from './triage.ts';
 
 export interface Store {
   readonly letters: LetterStore;
   readonly plans: PlanStore;
   readonly sources: SourceStore;
   readonly snapshots: SnapshotStore;
+  readonly groups: GroupStore;
+  readonly triage: TriageStore;
   readonly audit: AuditStore;
   readonly runs: RunQueue;
 }
@@ -31,6 +35,8 @@ export function openStore(
     plans: new PlanStore(tables),
     sources: new SourceStore(tables, newId),
     snapshots: new SnapshotStore(tables),
+    groups: new GroupStore(tables, newId),
+    triage: new TriageStore(tables),
     audit: new AuditStore(tables, newId),
     runs: new RunQueue(storageConnection(settings, 'queue')),
   };

@@ -1,6 +1,7 @@
 /** A letter's record and the row it is stored in. */
 import { z } from 'zod';
-import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
+import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
+import { type Cause, causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import {
   type Letter,
   type LetterProperty,
@@ -9,7 +10,7 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
-import { Cutter, checked, dateCell, json, numberKey, time } from './rows.ts';
+import { Cutter, checked, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
 
 /** How a letter left. `gone`: it was not there any more, and not by the office's doing. */
@@ -24,6 +25,9 @@ export interface LetterRecord {
   /** As read; `state` is what it was then. */
   readonly letter: Letter;
   readonly classification: Classification;
+  /** Its group, and the cause in words. */
+  readonly fingerprint: Fingerprint;
+  readonly cause: string;
   readonly firstSeen: number;
   /** Columns that were cut to the table's limits. */
   readonly cut: readonly string[];
@@ -39,7 +43,8 @@ const propertySchema = z.object({
   value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
 });
 
-const sequence = z.string().transform((text, context) => {
+/** A cell with a sequence number. */
+export const sequenceNumber = z.string().transform((text, context) => {
   const number = parseSequenceNumber(text);
   if (number !== undefined) return number;
   context.addIssue({ code: 'custom', message: 'is not a sequence number' });
@@ -49,7 +54,7 @@ const planId = z.string().transform((text) => parsePlanId(text));
 
 const rowSchema = z.object({
   partitionKey: z.string().transform((key) => key as SourceKey),
-  sequenceNumber: sequence,
+  sequenceNumber,
   office: z.string(),
   state: z.enum(['active', 'held']),
   messageId: z.string().optional(),
@@ -72,7 +77,7 @@ const rowSchema = z.object({
   bytes: z.number(),
   replayCount: z.number(),
   replayId: planId.optional(),
-  replayOf: sequence.optional(),
+  replayOf: sequenceNumber.optional(),
   replayedAt: time.optional(),
   category: z.enum(CATEGORIES),
   advice: z.enum(ADVICES),
@@ -82,6 +87,8 @@ const rowSchema = z.object({
   messageType: z.string().optional(),
   dialects: z.string(),
   classifyError: z.string().optional(),
+  fingerprint: fingerprintCell.optional(),
+  cause: z.string().optional(),
   firstSeen: time,
   cut: json(z.array(z.string())),
   fate: z.enum(['open', ...FATES]),
@@ -99,6 +106,7 @@ export function fromRow(row: StoredRow): LetterRecord {
 export function toRow(source: SourceKey, office: string, letter: Letter, found: Classification, now: number): RowWrite {
   const cutter = new Cutter();
   const { evidence } = found;
+  const { fingerprint, words } = causeOf(evidence);
   const properties = fittingProperties(letter.properties, cutter);
   return {
     partitionKey: source,
@@ -136,6 +144,8 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     messageType: cutter.text('evidence.messageType', evidence.messageType, 1024),
     dialects: found.dialects.join(','),
     classifyError: cutter.text('error', found.error, 1024),
+    fingerprint,
+    cause: words,
     firstSeen: new Date(now),
     cut: JSON.stringify(cutter.cut),
     fate: 'open',
@@ -169,9 +179,17 @@ function fittingProperties(properties: readonly LetterProperty[], cutter: Cutter
 }
 
 function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
+  const evidence: Evidence = {
+    ...(row.evidenceReason !== undefined && { reason: row.evidenceReason }),
+    ...(row.description !== undefined && { description: row.description }),
+    ...(row.exceptionType !== undefined && { exceptionType: row.exceptionType }),
+    ...(row.messageType !== undefined && { messageType: row.messageType }),
+  };
+  const { fingerprint, cause } = row;
   return {
     source: row.partitionKey,
     office: row.office,
+    ...(fingerprint && cause !== undefined ? { fingerprint, cause } : told(causeOf(evidence))),
     firstSeen: row.firstSeen,
     cut: row.cut,
     ...(row.maybeSentBy !== undefined && { maybeSentBy: row.maybeSentBy }),
@@ -205,12 +223,11 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
       rule: row.rule,
       dialects: row.dialects === '' ? [] : row.dialects.split(','),
       ...(row.classifyError !== undefined && { error: row.classifyError }),
-      evidence: {
-        ...(row.evidenceReason !== undefined && { reason: row.evidenceReason }),
-        ...(row.description !== undefined && { description: row.description }),
-        ...(row.exceptionType !== undefined && { exceptionType: row.exceptionType }),
-        ...(row.messageType !== undefined && { messageType: row.messageType }),
-      },
+      evidence,
     },
   };
+}
+
+function told({ fingerprint, words }: Cause): Pick<LetterRecord, 'fingerprint' | 'cause'> {
+  return { fingerprint, cause: words };
 }

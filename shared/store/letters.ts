@@ -1,12 +1,30 @@
 /** Table `letters`: what the office knows of each letter. PartitionKey source key, RowKey padded sequence number. */
 import { z } from 'zod';
-import { CATEGORIES, type Classification } from '../classify/evidence.ts';
-import { isSameMessage, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
+import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
+import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import type { Sighting } from '../groups/group.ts';
+import {
+  isSameMessage,
+  type Letter,
+  type PlanId,
+  parseSequenceNumber,
+  type SequenceNumber,
+  type SourceKey,
+} from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
-import { fromRow, type LetterFate, type LetterRecord, readable, toRow } from './letterRow.ts';
-import { numberKey, time } from './rows.ts';
-import { type Cell, MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, Table } from './table.ts';
+import { fromRow, type LetterFate, type LetterRecord, readable, sequenceNumber, toRow } from './letterRow.ts';
+import { fingerprintCell, numberKey, time } from './rows.ts';
+import {
+  type Cell,
+  MAX_STEPS,
+  odata,
+  type RowWrite,
+  type Step,
+  StoreConflict,
+  type StoredRow,
+  Table,
+} from './table.ts';
 
 /** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
 export type Recorded = 'new' | 'known' | 'replaced';
@@ -173,17 +191,68 @@ export class LetterStore {
   /** Counts and ages of a source's open letters, for a snapshot. */
   async tally(source: SourceKey): Promise<Tally> {
     const byCategory: Record<string, number> = {};
+    const byFingerprint = new Map<Fingerprint, number>();
     let open = 0;
     let oldest: number | undefined;
-    const select = ['PartitionKey', 'RowKey', 'category', 'firstSeen'];
+    const select = ['PartitionKey', 'RowKey', ...Object.keys(groupedRow.shape)];
     for await (const row of this.#table.query(openFilter(source, {}), { select })) {
       open++;
       const parsed = tallyRow.safeParse(row);
       if (!parsed.success) continue;
-      byCategory[parsed.data.category] = (byCategory[parsed.data.category] ?? 0) + 1;
-      if (oldest === undefined || parsed.data.firstSeen < oldest) oldest = parsed.data.firstSeen;
+      const { category, firstSeen } = parsed.data;
+      byCategory[category] = (byCategory[category] ?? 0) + 1;
+      const grouped = groupedRow.safeParse(row);
+      const group = grouped.success ? (grouped.data.fingerprint ?? UNGROUPED) : undefined;
+      if (group !== undefined) byFingerprint.set(group, (byFingerprint.get(group) ?? 0) + 1);
+      if (oldest === undefined || firstSeen < oldest) oldest = firstSeen;
     }
-    return { open, byCategory, oldest };
+    return { open, byCategory, byFingerprint, oldest };
+  }
+
+  /**
+   * The letters of a source as groups see them, open ones only if wished. Reads few columns; a row of before there were groups is
+   * read whole, and noted for the next time.
+   */
+  async *sightings(
+    source: SourceKey,
+    options: { openOnly?: boolean; onUnreadable?: () => void } = {},
+  ): AsyncGenerator<Sighting> {
+    const filter = options.openOnly ? openFilter(source, {}) : odata`PartitionKey eq ${source}`;
+    const select = ['PartitionKey', 'RowKey', ...Object.keys(sightingRow.shape)];
+    for await (const row of this.#table.query(filter, { select })) {
+      const parsed = sightingRow.safeParse(row);
+      if (!parsed.success) {
+        options.onUnreadable?.();
+        continue;
+      }
+      const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
+      const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
+      yield { ...plain, ...group, messageType, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
+    }
+  }
+
+  /** What can be read of such a row only in part has told no cause. */
+  async #groupAnew({ partitionKey, rowKey }: StoredRow): Promise<Pick<Sighting, 'fingerprint' | 'cause'>> {
+    const row = await this.#table.get(partitionKey, rowKey);
+    const record = row && readable(row);
+    const nothing = causeOf({});
+    const fingerprint = record?.fingerprint ?? nothing.fingerprint;
+    const cause = record?.cause ?? nothing.words;
+    try {
+      if (row !== undefined) await this.#table.merge({ partitionKey, rowKey, fingerprint, cause }, row.etag);
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error; // somebody wrote it meanwhile: the next time
+    }
+    return { fingerprint, cause };
+  }
+
+  /** Numbers of the open letters of one group. */
+  async *numbersOf(source: SourceKey, fingerprint: Fingerprint): AsyncGenerator<SequenceNumber> {
+    const filter = `${openFilter(source, {})} and ${odata`fingerprint eq ${fingerprint}`}`;
+    for await (const row of this.#table.query(filter, { select: ['PartitionKey', 'RowKey', 'sequenceNumber'] })) {
+      const number = typeof row.sequenceNumber === 'string' ? parseSequenceNumber(row.sequenceNumber) : undefined;
+      if (number !== undefined) yield number;
+    }
   }
 }
 
@@ -191,8 +260,13 @@ export class LetterStore {
 export interface Tally {
   readonly open: number;
   readonly byCategory: Readonly<Record<string, number>>;
+  /** Those whose row names no group yet are counted as {@link UNGROUPED}. */
+  readonly byFingerprint: ReadonlyMap<Fingerprint, number>;
   readonly oldest: number | undefined;
 }
+
+/** Stands for rows of before there were groups. */
+export const UNGROUPED = '' as Fingerprint;
 
 function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUntil?: number }): string {
   const parts = [odata`PartitionKey eq ${source} and fate eq 'open'`];
@@ -202,3 +276,14 @@ function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUnt
 }
 
 const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
+/** What has to be right for a letter to be in a group. Tally and recount must agree on it, or passes would recount for ever. */
+const groupedRow = tallyRow.extend({
+  sequenceNumber,
+  advice: z.enum(ADVICES),
+  fate: z.string(),
+  fingerprint: fingerprintCell.optional().catch(undefined),
+});
+const sightingRow = groupedRow.extend({
+  cause: z.string().optional().catch(undefined),
+  messageType: z.string().optional().catch(undefined),
+});

@@ -16,6 +16,7 @@ import {
   SKIP_REASONS,
 } from '../plan/plan.ts';
 import { tallySchema } from '../plan/tally.ts';
+import { fingerprintSchema } from '../selection.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';
 import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
@@ -151,6 +152,7 @@ const findingSchema = z.object({
   level: z.enum(['block', 'warn']),
   letters: z.number(),
   message: z.string(),
+  groups: z.array(fingerprintSchema).optional(),
 });
 
 const sequence = z.string().transform((text, context): SequenceNumber => {

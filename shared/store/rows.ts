@@ -1,5 +1,6 @@
 /** What the tables' columns share: keys, cutting to the store's limits, and reading rows that cannot be trusted. */
 import { z } from 'zod';
+import { parseFingerprint } from '../classify/fingerprint.ts';
 import { OfficeError } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { StoredRow } from './table.ts';
@@ -40,6 +41,9 @@ export const time = z.date().transform((date) => date.getTime());
 export function dateCell(ms: number | undefined): Date | undefined {
   return ms !== undefined && ms >= 0 && ms <= LAST_TIME ? new Date(ms) : undefined;
 }
+
+/** A fingerprint cell; `undefined` when it holds none. */
+export const fingerprintCell = z.string().transform((text) => parseFingerprint(text));
 
 /** A JSON cell, parsed and checked. */
 export function json<Schema extends z.ZodType>(schema: Schema) {

@@ -1,6 +1,7 @@
 import type { DeadLetterQueue } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
+import { groupsBefore, keepOpen } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { recordLetters } from './record.ts';
@@ -78,10 +79,12 @@ async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQ
   return collected;
 }
 
-/** Counts a source's open letters and notes the counts. */
+/** Counts a source's open letters, notes the counts, and keeps its groups in line with them. */
 export async function takeSnapshot(office: Office, source: Source): Promise<number> {
+  const groups = await groupsBefore(office, source);
   const tally = await office.store.letters.tally(source.key);
   await office.store.snapshots.add(source.key, { at: office.clock(), ...tally });
+  await keepOpen(office, source, groups, tally);
   return tally.open;
 }
 

@@ -1,15 +1,17 @@
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
+import { recount } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
 import { sourcesToClean } from '../retention/forget.ts';
 import { takeSnapshot } from './collect.ts';
 import { type Survey, survey } from './survey.ts';
 
-/** Brings the records of one source in line with its dead-letter queue. Changes no letter. */
+/** Brings the records of one source in line with its dead-letter queue, and its groups with the records. Changes no letter. */
 export async function reconcile(office: Office, source: Source): Promise<Survey> {
   const queue = await office.broker.open(source);
   try {
     const result = await survey(office, source, queue);
+    await recount(office, source);
     await takeSnapshot(office, source);
     return result;
   } finally {

@@ -1,5 +1,6 @@
 import type { Source } from '../catalog.ts';
 import { classify } from '../classify/index.ts';
+import { countLetters } from '../groups/keep.ts';
 import type { Letter } from '../letter.ts';
 import type { Office } from '../office.ts';
 
@@ -11,7 +12,8 @@ export async function recordLetters(office: Office, source: Source, letters: rea
   if (letters.length === 0) return;
   const now = office.clock();
   const classified = letters.map((letter) => ({ letter, classification: classify(letter, office.dialects) }));
-  await office.store.letters.record(source.key, classified, now);
+  const recorded = await office.store.letters.record(source.key, classified, now);
+  await countLetters(office, source, classified, recorded, now);
   for (const { letter, classification } of classified) {
     if (letter.replay.planId === undefined) continue;
     await office.store.plans.addReturned(letter.replay.planId, {

@@ -1,6 +1,7 @@
 /** Values for unit tests: a letter, its record, a source. Each test says only what it is about. */
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import type { Classification } from '../../shared/classify/evidence.ts';
+import { causeOf } from '../../shared/classify/fingerprint.ts';
 import type { Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import type { PlanHead } from '../../shared/plan/plan.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
@@ -41,18 +42,22 @@ export function aLetter(changes: Partial<Letter> = {}): Letter {
 
 export function aRecord(changes: Partial<Letter> = {}, found: Partial<Classification> = {}): LetterRecord {
   const letter = aLetter(changes);
+  const classification: Classification = {
+    category: 'unknown',
+    advice: 'investigate',
+    rule: 'application-reason',
+    evidence: { ...(letter.reason !== undefined && { reason: letter.reason }) },
+    dialects: ['service-bus'],
+    ...found,
+  };
+  const { fingerprint, words } = causeOf(classification.evidence);
   return {
     source: 'office.servicebus.windows.net|orders' as SourceKey,
     office: 'test',
     letter,
-    classification: {
-      category: 'unknown',
-      advice: 'investigate',
-      rule: 'application-reason',
-      evidence: { ...(letter.reason !== undefined && { reason: letter.reason }) },
-      dialects: ['service-bus'],
-      ...found,
-    },
+    classification,
+    fingerprint,
+    cause: words,
     firstSeen: NOW - 1_800_000,
     cut: [],
   };
@@ -87,7 +92,7 @@ export function aPlan(changes: Partial<PlanHead> = {}): PlanHead {
     sourceName: 'orders',
     action: 'replay',
     target: 'orders',
-    choices: { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin', timeToLive: 'keep' },
+    choices: { bypass: false, includeFixFirst: false, onDuplicate: 'skip', target: 'origin' },
     facts: { from: 'none', duplicateDetection: false, partitioned: false, maxMessageBytes: 262_144 },
     seen: false,
     selection: '{}',

@@ -329,12 +329,14 @@ test('a source that left the catalog keeps its promise, and is forgotten when no
     await later(10);
     expect(dlq('leaving')).toEqual([]);
     expect(await rows('letters')).toHaveLength(old.length + 1);
+    expect(await rows('groups')).toHaveLength(1);
     expect(await rowOf(), 'its records are still there, and found only by this row').toMatchObject({ retired: true });
 
     await later(31);
     await later(31);
     expect(await rows('letters')).toEqual([]);
     expect(await rows('snapshots')).toEqual([]);
+    expect(await rows('groups')).toEqual([]);
     expect(await rowOf()).toBeUndefined();
     await until(
       () => smaller.process.log().includes('expire leaving: 2 removed') || undefined,

@@ -1,6 +1,7 @@
 /** The store's promises that runs lean on, against real tables. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { causeOf } from '../../shared/classify/fingerprint.ts';
 import { isOfficeError } from '../../shared/errors.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
@@ -154,5 +155,10 @@ test('1,000 letters are listed in the order of their numbers, also beyond 2^53',
   const listed: SequenceNumber[] = [];
   for await (const { letter } of store.letters.open(source)) listed.push(letter.sequenceNumber);
   expect(listed).toEqual(numbers);
-  expect(await store.letters.tally(source)).toEqual({ open: 1000, byCategory: { unknown: 1000 }, oldest: NOW });
+  expect(await store.letters.tally(source)).toEqual({
+    open: 1000,
+    byCategory: { unknown: 1000 },
+    byFingerprint: new Map([[causeOf({}).fingerprint, 1000]]),
+    oldest: NOW,
+  });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { causeOf } from '../../shared/classify/fingerprint.ts';
 import type { SequenceNumber } from '../../shared/letter.ts';
 import {
   type Counts,
@@ -68,8 +69,17 @@ describe('choices', () => {
       includeFixFirst: false,
       onDuplicate: 'skip',
       target: 'origin',
-      timeToLive: 'keep',
     });
+  });
+
+  test('include groups on hold by their fingerprints, and say nothing of holds where none is included', () => {
+    const { fingerprint } = causeOf({ reason: 'Declined' });
+    expect(choicesSchema.parse({ includeOnHold: [fingerprint] })).toMatchObject({ includeOnHold: [fingerprint] });
+    // What is stored is read by the version before this one, which knows no such choice.
+    expect(choicesSchema.parse({})).not.toHaveProperty('includeOnHold');
+    for (const includeOnHold of [[], ['*'], [fingerprint.slice(1)], fingerprint, true]) {
+      expect(choicesSchema.safeParse({ includeOnHold }).success).toBe(false);
+    }
   });
 
   it.each([{ bypass: 'true' }, { bypass: 1 }, { onDuplicate: 'send' }, { fanOut: true }, [], null])(

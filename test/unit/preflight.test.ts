@@ -1,11 +1,13 @@
 import { describe, expect, it, test } from 'vitest';
 import type { TargetFacts } from '../../shared/broker.ts';
 import type { Source } from '../../shared/catalog.ts';
+import { causeOf, type Fingerprint } from '../../shared/classify/fingerprint.ts';
 import type { Letter } from '../../shared/letter.ts';
 import type { Action, Choices, Finding } from '../../shared/plan/plan.ts';
 import {
   completeFacts,
   countExpiry,
+  countOnHold,
   countSkip,
   isInDuplicateWindow,
   plannedRefusal,
@@ -220,6 +222,24 @@ describe('a letter is refused or let through', () => {
     expect(plannedRefusal(aSource({ entity: KNOWN }), aPlan({ choices }), record, NOW)).toBe('over-limit');
   });
 
+  test('what is on hold is neither sent back nor removed nor copied, whatever else is chosen', () => {
+    const record = aRecord({}, { advice: 'replay' });
+    const holds = new Set([record.fingerprint]);
+    const source = aSource({ entity: KNOWN, replay: { sandboxQueue: 's' } });
+    for (const changes of [
+      {},
+      { action: 'discard' },
+      { choices: { ...CHOICES, includeFixFirst: true } },
+      { choices: { ...CHOICES, target: 'sandbox' } },
+    ] as const) {
+      const plan = aPlan({ facts: facts(source), ...changes });
+      expect(plannedRefusal(source, plan, record, NOW, holds)).toBe('on-hold');
+      expect(plannedRefusal(source, plan, record, NOW)).toBeUndefined();
+      const other = aRecord({ reason: 'Another' });
+      expect(plannedRefusal(source, plan, other, NOW, holds)).toBeUndefined();
+    }
+  });
+
   test('a discard takes every letter', () => {
     const record = aRecord({ ...count(99), body: { kind: 'none', bytes: 0, hash: '' } }, { advice: 'fix-first' });
     expect(plannedRefusal(aSource({ entity: {} }), aPlan({ action: 'discard' }), record, NOW)).toBeUndefined();
@@ -270,6 +290,21 @@ describe('findings that count letters', () => {
     const known = facts(aSource({ entity: KNOWN }), { from: 'administration', ...read });
     const found = countExpiry([], known, aLetter({ timeToLive: undefined, ...letter }), choice);
     expect(found.map(({ code, level }) => `${level} ${code}`)).toEqual(expected);
+  });
+
+  test('letters on hold are one finding that names their groups, the first ten', () => {
+    const groups = Array.from({ length: 12 }, (_, i) => causeOf({ reason: `R${'abcdefghijkl'[i]}` }).fingerprint);
+    const findings = [...groups, ...groups].reduce<Finding[]>(
+      (all, group) => countOnHold(all, group),
+      countSkip([], 'fix-first'),
+    );
+    expect(findings).toMatchObject([
+      { code: 'fix-first', letters: 1 },
+      { code: 'on-hold', level: 'warn', letters: 24, groups: groups.slice(0, 10) },
+    ]);
+    expect(findings[0]).not.toHaveProperty('groups');
+    expect(findings[1]?.message).toContain(groups[0]);
+    expect(countOnHold([], groups[0] as Fingerprint, 'block')).toMatchObject([{ level: 'block', letters: 1 }]);
   });
 
   test('the findings given are not changed', () => {

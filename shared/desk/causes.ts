@@ -1,0 +1,52 @@
+/** What the open letters died of, counted now, and the head line over it. */
+import type { Source } from '../catalog.ts';
+import type { Fingerprint } from '../classify/fingerprint.ts';
+import { addTo, type Group, groupOf, mergeGroups } from '../groups/group.ts';
+import { type CauseLine, headLine } from '../groups/headLine.ts';
+import { shownState } from '../groups/triage.ts';
+import type { Office } from '../office.ts';
+
+/** A cause with its open letters. */
+export interface CauseSummary extends CauseLine {
+  readonly group: Group;
+}
+
+/** Causes, most frequent first, the sentence over them, and how many records could not be read. */
+export interface Causes {
+  readonly causes: readonly CauseSummary[];
+  readonly headLine: string;
+  readonly unreadable: number;
+}
+
+/** Counts the open letters of `sources` by their cause. Throws `DLO_STORE_UNAVAILABLE`. */
+export async function summariseCauses(office: Office, sources: readonly Source[]): Promise<Causes> {
+  const all = new Map<Fingerprint, { group: Group; sources: Source[] }>();
+  let unreadable = 0;
+  const options = { openOnly: true, onUnreadable: () => unreadable++ };
+  for (const source of sources) {
+    const here = new Map<Fingerprint, Group>();
+    for await (const sighting of office.store.letters.sightings(source.key, options)) addTo(here, groupOf(sighting));
+    for (const [fingerprint, group] of here) {
+      const known = all.get(fingerprint);
+      if (known === undefined) all.set(fingerprint, { group, sources: [source] });
+      else all.set(fingerprint, { group: mergeGroups(known.group, group), sources: [...known.sources, source] });
+    }
+  }
+  const triages = await office.store.triage.all();
+  const causes = [...all.values()]
+    .map(
+      ({ group, sources: where }): CauseSummary => ({
+        ...shownState(triages.get(group.fingerprint), group.lastSeen),
+        group,
+        cause: group.cause,
+        count: group.open,
+        firstSeen: group.firstSeen,
+        lastSeen: group.lastSeen,
+        advices: group.advices,
+        sources: where.map(({ name, of }) => ({ name, kind: of.kind })),
+      }),
+    )
+    .sort((a, b) => b.count - a.count || (a.group.fingerprint < b.group.fingerprint ? -1 : 1));
+  const unread = unreadable === 0 ? '' : ` ${unreadable} more record${unreadable === 1 ? '' : 's'} cannot be read.`;
+  return { causes, headLine: `${headLine(causes, office.clock())}${unread}`, unreadable };
+}

@@ -1,0 +1,140 @@
+/**
+ * Keeps the groups table in line with the letters: as letters are recorded, with every pass, and by a recount. Groups are a
+ * summary: whatever goes wrong here is told to the log and repaired by the next recount, and keeps no letter from being recorded.
+ */
+import type { Classification } from '../classify/evidence.ts';
+import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import { errorText } from '../errors.ts';
+import type { Letter, SourceKey } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { inParallel } from '../parallel.ts';
+import { MAX_GROUPS, OVERFLOW, OVERFLOW_CAUSE, type StoredGroups } from '../store/groups.ts';
+import { type Recorded, type Tally, UNGROUPED } from '../store/letters.ts';
+import { addTo, type Group, groupOf, mergeGroups, recounted, TREND_STEP } from './group.ts';
+
+type Where = { readonly key: SourceKey; readonly name: string };
+
+/** Counts letters that were recorded just now; those that were known have been counted before. Throws nothing. */
+export async function countLetters(
+  office: Office,
+  source: Where,
+  letters: readonly { readonly letter: Letter; readonly classification: Classification }[],
+  recorded: readonly Recorded[],
+  now: number,
+): Promise<void> {
+  try {
+    const groups = new Map<Fingerprint, Group>();
+    for (const [i, { letter, classification }] of letters.entries()) {
+      if (recorded[i] === 'known') continue;
+      const { category, advice, evidence } = classification;
+      const { fingerprint, words } = causeOf(evidence);
+      const { messageType } = evidence;
+      const seen = { number: letter.sequenceNumber, category, advice, messageType, at: now, open: true };
+      addTo(groups, groupOf({ ...seen, fingerprint, cause: words }));
+    }
+    if (groups.size === 0) return;
+    await Promise.all([
+      office.store.groups.add(source.key, groups.values()),
+      inParallel([...groups.keys()], (fingerprint) => noteReturn(office, fingerprint, now)),
+    ]);
+  } catch (error) {
+    office.log(`groups ${source.name}: not counted, the next recount repairs it: ${errorText(error)}`);
+  }
+}
+
+/** A cause that was called resolved and strikes again is back since its first letter. */
+async function noteReturn(office: Office, fingerprint: Fingerprint, now: number): Promise<void> {
+  const stored = await office.store.triage.get(fingerprint);
+  if (stored?.triage.state !== 'resolved' || stored.triage.regressedAt !== undefined) return;
+  if (now > (stored.triage.resolvedAt ?? 0)) await office.store.triage.markRegressed(stored, now);
+}
+
+/** The groups of a source before its letters are counted, or `undefined` when they cannot be read now. Throws nothing. */
+export async function groupsBefore(office: Office, source: Where): Promise<StoredGroups | undefined> {
+  try {
+    return await office.store.groups.list(source.key);
+  } catch (error) {
+    office.log(`groups ${source.name}: not read, tried again next time: ${errorText(error)}`);
+    return undefined;
+  }
+}
+
+/**
+ * Notes how many letters of each group are open, from a count of all of them; recounts the source where a group is missing.
+ * `read` must have been read before the count. Throws nothing.
+ */
+export async function keepOpen(
+  office: Office,
+  source: Where,
+  read: StoredGroups | undefined,
+  { byFingerprint }: Tally,
+): Promise<void> {
+  if (read === undefined) return;
+  try {
+    const counts = new Map<Fingerprint, number>();
+    const missing: number[] = [];
+    for (const [fingerprint, count] of byFingerprint) {
+      const isKept = read.groups.has(fingerprint);
+      if (!isKept) missing.push(count);
+      const key = isKept ? fingerprint : OVERFLOW;
+      counts.set(key, (counts.get(key) ?? 0) + count);
+    }
+    if (byFingerprint.has(UNGROUPED) || read.unreadable.length > 0 || isWorthRecounting(missing, read)) {
+      await recount(office, source);
+    } else await office.store.groups.noteOpen(source.key, counts, read);
+  } catch (error) {
+    office.log(`groups ${source.name}: open letters not noted, tried again next time: ${errorText(error)}`);
+  }
+}
+
+/** Where a source has all the groups it may have, only a cause that is larger than one of them is missed. */
+function isWorthRecounting(missing: readonly number[], { groups }: StoredGroups): boolean {
+  if (missing.length === 0) return false;
+  const kept = [...groups.values()].filter(({ group }) => group.fingerprint !== OVERFLOW);
+  if (kept.length < MAX_GROUPS) return true;
+  const smallest = kept.reduce((least, { group }) => Math.min(least, group.open), Number.POSITIVE_INFINITY);
+  return missing.some((count) => count > smallest);
+}
+
+/** Letters recorded less than this ago, ms, may be counted by their writer still. */
+const UNSETTLED = 2 * TREND_STEP;
+/** Tries of a recount while letters arrive. */
+const MAX_RECOUNTS = 3;
+
+/**
+ * Makes the groups of a source anew from its letters. Groups of which no letter is on record are removed, unless somebody has
+ * said something of their cause. Returns how many there are. Throws `DLO_STORE_UNAVAILABLE`.
+ */
+export async function recount(office: Office, source: Where): Promise<number> {
+  const { groups: store, letters, triage } = office.store;
+  for (let tries = 1; ; tries++) {
+    const read = await store.list(source.key);
+    const settledUntil = office.clock() - UNSETTLED;
+    const counted = new Map<Fingerprint, Group>();
+    for await (const sighting of letters.sightings(source.key)) addTo(counted, groupOf(sighting));
+    const kept = withinLimit([...counted.values()]).map((group) => {
+      const stored = read.groups.get(group.fingerprint);
+      // Which causes are among the others changes with every recount, so what was counted of them is worth nothing.
+      const isNew = stored === undefined || group.fingerprint === OVERFLOW;
+      return isNew ? group : recounted(group, stored.group, settledUntil);
+    });
+    const names = new Set<string>(kept.map(({ fingerprint }) => fingerprint));
+    const said = await triage.all();
+    const empty = [...read.groups.values()]
+      .filter(({ group }) => !names.has(group.fingerprint) && said.has(group.fingerprint))
+      .map(({ group }): Group => ({ ...group, total: 0, open: 0, trend: [], examples: [] }));
+    for (const { fingerprint } of empty) names.add(fingerprint);
+    const obsolete = [...read.groups.keys(), ...read.unreadable].filter((key) => !names.has(key));
+    const isComplete = await store.replaceAll(source.key, [...kept, ...empty], read, obsolete);
+    // What was refused was written meanwhile by somebody who recorded a letter: count again, with it.
+    if (isComplete || tries >= MAX_RECOUNTS) return names.size;
+  }
+}
+
+/** The largest groups, and the others as one: those with open letters before those without. */
+function withinLimit(groups: readonly Group[]): Group[] {
+  if (groups.length <= MAX_GROUPS) return [...groups];
+  const sorted = groups.toSorted((a, b) => b.open - a.open || b.lastSeen - a.lastSeen);
+  const others = sorted.slice(MAX_GROUPS).map((group) => ({ ...group, fingerprint: OVERFLOW, cause: OVERFLOW_CAUSE }));
+  return [...sorted.slice(0, MAX_GROUPS), others.reduce(mergeGroups)];
+}

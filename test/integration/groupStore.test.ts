@@ -1,0 +1,287 @@
+/** Groups against real tables: no count is lost, none is made twice, and what is wrong is made good. */
+import { randomUUID } from 'node:crypto';
+import { TableClient } from '@azure/data-tables';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
+import { classify } from '../../shared/classify/index.ts';
+import { type Group, groupOf } from '../../shared/groups/group.ts';
+import { countLetters, groupsBefore, keepOpen, recount } from '../../shared/groups/keep.ts';
+import type { SequenceNumber, SourceKey } from '../../shared/letter.ts';
+import type { Office } from '../../shared/office.ts';
+import { openOffice } from '../../shared/open.ts';
+import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
+import { openStore, type Store } from '../../shared/store/index.ts';
+import { takeStorage } from '../harness/storage.ts';
+import { aLetter, CONNECTION, NOW } from '../harness/values.ts';
+
+const HOUR = 3_600_000;
+let office: Office;
+let store: Store;
+let storage: string;
+let source: { key: SourceKey; name: string };
+let now: number;
+let log: string[];
+
+beforeAll(async () => {
+  storage = await takeStorage();
+});
+beforeEach(() => {
+  log = [];
+  now = NOW;
+  const settings = { AzureWebJobsStorage: storage, ServiceBusConnection: CONNECTION };
+  const opened = openOffice({ root: new URL('../../', import.meta.url), settings, log: (line) => log.push(line) });
+  office = { ...opened, clock: () => now };
+  store = office.store;
+  source = { key: `host|${randomUUID()}` as SourceKey, name: 'orders' };
+});
+
+const rows = () => TableClient.fromConnectionString(storage, 'groups', { allowInsecureConnection: true });
+const spoil = (fingerprint: string, cells: Record<string, unknown>, how: 'Merge' | 'Replace' = 'Merge') =>
+  rows().upsertEntity({ partitionKey: source.key, rowKey: fingerprint, ...cells }, how);
+
+/** A letter that died of `reason`. */
+const letter = (number: number, reason = 'Declined') =>
+  aLetter({ sequenceNumber: String(number) as SequenceNumber, reason, messageId: `m-${number}` });
+
+/** Records letters as trigger, timer and reconcile do. */
+async function arrive(letters: readonly ReturnType<typeof letter>[], through = office): Promise<void> {
+  const classified = letters.map((one) => ({ letter: one, classification: classify(one) }));
+  const recorded = await through.store.letters.record(source.key, classified, now);
+  await countLetters(through, source, classified, recorded, now);
+}
+
+async function groups(): Promise<Group[]> {
+  const { groups: found } = await store.groups.list(source.key);
+  return [...found.values()]
+    .map(({ group }) => group)
+    .sort((a, b) => b.total - a.total || (a.cause < b.cause ? -1 : 1));
+}
+const counts = async () => (await groups()).map(({ cause, total, open }) => [cause.split(':')[0], total, open]);
+
+async function pass(): Promise<void> {
+  const read = await groupsBefore(office, source);
+  await keepOpen(office, source, read, await store.letters.tally(source.key));
+}
+
+const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
+
+describe('as letters arrive', () => {
+  test('a letter counts once, however often it is recorded; a number with a new message counts again', async () => {
+    await arrive([letter(1), letter(2), letter(3, 'Expired card')]);
+    await arrive([letter(1), letter(2)]);
+    expect(await counts()).toEqual([
+      ['Declined', 2, 2],
+      ['Expired card', 1, 1],
+    ]);
+    await arrive([{ ...letter(1), messageId: 'another' }]);
+    expect((await counts())[0]).toEqual(['Declined', 3, 3]);
+    now += HOUR;
+    await recount(office, source);
+    expect((await counts())[0]).toEqual(['Declined', 2, 2]);
+  });
+
+  test('many writers of one process and of others lose no count', async () => {
+    const other = { ...office, store: openStore({ AzureWebJobsStorage: storage }, 'other', randomUUID) };
+    const third = { ...office, store: openStore({ AzureWebJobsStorage: storage }, 'third', randomUUID) };
+    const writers = [office, other, third];
+    await Promise.all(range(1, 90).map((i) => arrive([letter(i), letter(1000 + i, 'Lost')], writers[i % 3])));
+    expect(log).toEqual([]);
+    expect(await counts()).toEqual([
+      ['Declined', 90, 90],
+      ['Lost', 90, 90],
+    ]);
+  });
+
+  test('a store that does not take the counts keeps no letter from being recorded, and the next pass makes them good', async () => {
+    const broken = {
+      ...office,
+      store: { ...store, groups: openStore({ AzureWebJobsStorage: UNREACHABLE }, 'x', randomUUID).groups },
+    };
+    await arrive([letter(1), letter(2)], broken);
+    expect(log).toHaveLength(1);
+    expect(log[0]).toContain('groups orders: not counted');
+    expect((await store.letters.tally(source.key)).open).toBe(2);
+    expect(await counts()).toEqual([]);
+    await pass();
+    expect(await counts()).toEqual([['Declined', 2, 2]]);
+  }, 60_000);
+
+  test('a row that cannot be read is no reason to stop counting', async () => {
+    await arrive([letter(1)]);
+    const [{ fingerprint } = { fingerprint: '' }] = await groups();
+    await spoil(fingerprint, { total: 'many', trend: '{' });
+    expect(await groups()).toEqual([]);
+    await arrive([letter(2)]);
+    expect(await counts()).toEqual([['Declined', 1, 1]]);
+    await recount(office, source);
+    expect(await counts()).toEqual([['Declined', 2, 2]]);
+  });
+});
+
+/** Nobody listens there. */
+const UNREACHABLE =
+  'DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;TableEndpoint=http://127.0.0.1:9/a;QueueEndpoint=http://127.0.0.1:9/a;';
+
+describe('with every pass', () => {
+  test('open letters are counted as they leave and come', async () => {
+    await arrive(range(1, 5).map((i) => letter(i)));
+    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now);
+    expect(await counts()).toEqual([['Declined', 5, 5]]);
+    await pass();
+    expect(await counts()).toEqual([['Declined', 5, 3]]);
+    await store.letters.close(source.key, ['3', '4', '5'] as SequenceNumber[], 'gone', now);
+    await pass();
+    expect(await counts()).toEqual([['Declined', 5, 0]]);
+  });
+
+  test('a group that was written since it was read keeps what it was given', async () => {
+    await arrive([letter(1)]);
+    const read = await groupsBefore(office, source);
+    const tally = await store.letters.tally(source.key);
+    await arrive([letter(2)]);
+    await keepOpen(office, source, read, { ...tally, byFingerprint: new Map() });
+    expect(await counts()).toEqual([['Declined', 2, 2]]);
+    await keepOpen(office, source, await groupsBefore(office, source), { ...tally, byFingerprint: new Map() });
+    expect(await counts()).toEqual([['Declined', 2, 0]]);
+  });
+
+  test.each<[string, (fingerprint: string) => Promise<unknown>]>([
+    ['deleted', (fingerprint) => rows().deleteEntity(source.key, fingerprint)],
+    ['garbled', (fingerprint) => spoil(fingerprint, { firstSeen: 'yesterday', categories: '[["hunter2",1]]' })],
+    ['replaced by a stranger’s', (fingerprint) => spoil(fingerprint, { hello: 'world' }, 'Replace')],
+  ])('a row that was %s is made again', async (_how, spoilRow) => {
+    await arrive([letter(1), letter(2), letter(3, 'Lost')]);
+    const before = await groups();
+    await spoilRow(before[0]?.fingerprint ?? '');
+    await pass();
+    expect(await groups()).toEqual(before);
+  });
+
+  test('a row under a key that is no fingerprint is removed', async () => {
+    await arrive([letter(1)]);
+    await spoil('~stranger', { total: 1 });
+    expect((await store.groups.list(source.key)).unreadable).toEqual(['~stranger']);
+    await pass();
+    expect((await store.groups.list(source.key)).unreadable).toEqual([]);
+    expect(await counts()).toEqual([['Declined', 1, 1]]);
+  });
+
+  test('a letter whose record is half spoilt has a group all the same, and passes do not count for ever', async () => {
+    await arrive([letter(1), letter(2)]);
+    const letters = TableClient.fromConnectionString(storage, 'letters', { allowInsecureConnection: true });
+    const row = (number: string) => ({ partitionKey: source.key, rowKey: number.padStart(20, '0') });
+    await letters.upsertEntity(
+      { ...row('1'), fingerprint: 'hunter2', cause: 7, properties: '{', messageType: 1 },
+      'Merge',
+    );
+    await letters.upsertEntity({ ...row('2'), advice: 'hunter2' }, 'Merge');
+    await pass();
+    expect((await counts()).find(([cause]) => cause === 'No reason told')).toEqual(['No reason told', 1, 1]);
+    const before = (await store.groups.list(source.key)).groups;
+    await pass();
+    expect((await store.groups.list(source.key)).groups).toEqual(before);
+  });
+
+  test('letters of before there were groups get theirs', async () => {
+    await arrive([letter(1), letter(2)]);
+    const letters = TableClient.fromConnectionString(storage, 'letters', { allowInsecureConnection: true });
+    for (const rowKey of ['1', '2'].map((number) => number.padStart(20, '0'))) {
+      const {
+        fingerprint: _f,
+        cause: _c,
+        etag: _e,
+        timestamp: _t,
+        ...old
+      } = await letters.getEntity(source.key, rowKey);
+      await letters.upsertEntity({ ...old, partitionKey: source.key, rowKey }, 'Replace');
+    }
+    for (const { fingerprint } of await groups()) await rows().deleteEntity(source.key, fingerprint);
+    await pass();
+    expect(await counts()).toEqual([['Declined', 2, 2]]);
+    const [{ fingerprint } = { fingerprint: '' as Fingerprint }] = await groups();
+    const numbers = [];
+    for await (const number of store.letters.numbersOf(source.key, fingerprint)) numbers.push(number);
+    expect(numbers).toEqual(['1', '2']);
+  });
+});
+
+describe('a recount', () => {
+  test('is exact for all that is a while ago, whatever the row said', async () => {
+    await arrive(range(1, 4).map((i) => letter(i)));
+    await store.letters.close(source.key, ['4'] as SequenceNumber[], 'discarded', now);
+    const [{ fingerprint } = { fingerprint: '' }] = await groups();
+    await spoil(fingerprint, { total: 999, open: 77, trend: JSON.stringify([[NOW - (NOW % 300_000), 999]]) });
+    now += HOUR;
+    expect(await recount(office, source)).toBe(1);
+    expect(await counts()).toEqual([['Declined', 4, 3]]);
+  });
+
+  test('loses nothing that is recorded meanwhile', async () => {
+    await arrive(range(1, 50).map((i) => letter(i)));
+    await Promise.all([recount(office, source), ...range(51, 50).map((i) => arrive([letter(i)]))]);
+    expect((await counts())[0]?.[1]).toBeGreaterThanOrEqual(100);
+    now += HOUR;
+    await recount(office, source);
+    expect(await counts()).toEqual([['Declined', 100, 100]]);
+  });
+
+  test('drops groups of which no letter is on record, but for those that somebody has said something of', async () => {
+    await arrive([letter(1), letter(2, 'Said')]);
+    const said = (await groups()).find(({ cause }) => cause.startsWith('Said')) as Group;
+    const triage = { state: 'resolved', owner: 'ada', note: '', bug: '', changedAt: now, changedBy: 'ada' } as const;
+    await store.triage.put(
+      { ...triage, fingerprint: said.fingerprint, cause: said.cause, resolvedAt: now, regressedAt: undefined },
+      undefined,
+    );
+    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now);
+    await store.letters.forgetClosed(source.key, now + 1, 10);
+    now += HOUR;
+    await recount(office, source);
+    expect(await counts()).toEqual([['Said', 0, 0]]);
+    expect((await store.triage.get(said.fingerprint))?.triage.owner).toBe('ada');
+  });
+});
+
+describe('any number of causes', () => {
+  const word = (i: number) => [...String(i)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  const made = (i: number): Group =>
+    groupOf({
+      number: String(i) as SequenceNumber,
+      fingerprint: `f1-${word(i).padStart(22, 'x')}` as Fingerprint,
+      cause: `cause ${word(i)}`,
+      category: 'unknown',
+      advice: 'investigate',
+      messageType: undefined,
+      at: NOW,
+      open: true,
+    });
+
+  test('makes so many groups and one more, and no letter is uncounted', async () => {
+    for (let i = 0; i < MAX_GROUPS + 120; i += 100)
+      await store.groups.add(source.key, range(i, Math.min(100, MAX_GROUPS + 120 - i)).map(made));
+    await store.groups.add(source.key, range(MAX_GROUPS + 200, 5).map(made));
+    await store.groups.add(source.key, [made(0)]); // has its row
+    const all = await groups();
+    expect(all).toHaveLength(MAX_GROUPS + 1);
+    expect(all.find(({ fingerprint }) => fingerprint === OVERFLOW)).toMatchObject({
+      total: 125,
+      cause: expect.stringContaining('Other causes'),
+    });
+    expect(all.reduce((sum, { total }) => sum + total, 0)).toBe(MAX_GROUPS + 126);
+  });
+
+  test('hides no cause that is larger than they: it takes the place of a small one', async () => {
+    const junk = range(0, MAX_GROUPS + 10).map((i) => letter(i + 1, `junk ${word(i)}`));
+    for (let i = 0; i < junk.length; i += 100) await arrive(junk.slice(i, i + 100));
+    await arrive(range(5000, 3).map((i) => letter(i, 'The real one')));
+    expect((await groups()).some(({ cause }) => cause.startsWith('The real one'))).toBe(false);
+    await pass();
+    const all = await groups();
+    expect(all).toHaveLength(MAX_GROUPS + 1);
+    expect(all.find(({ cause }) => cause.startsWith('The real one'))).toMatchObject({ total: 3, open: 3 });
+    expect(all.find(({ fingerprint }) => fingerprint === OVERFLOW)).toMatchObject({ total: 11, open: 11 });
+    // And then it is as it is: no pass makes it again.
+    await pass();
+    expect(await groups()).toEqual(all);
+  });
+});
