@@ -35,11 +35,20 @@ export async function countLetters(
     if (groups.size === 0) return;
     await Promise.all([
       office.store.groups.add(source.key, groups.values()),
-      inParallel([...groups.keys()], (fingerprint) => noteReturn(office, fingerprint, now)),
+      noteReturns(office, [...groups.keys()], now),
     ]);
   } catch (error) {
     office.log(`groups ${source.name}: not counted, the next recount repairs it: ${errorText(error)}`);
   }
+}
+
+/** Causes asked for one by one; for more of them everything that was said of any is less to read. */
+const FEW = 3;
+
+async function noteReturns(office: Office, fingerprints: readonly Fingerprint[], now: number): Promise<void> {
+  const said = fingerprints.length > FEW ? await office.store.triage.all() : undefined;
+  const doubtful = fingerprints.filter((one) => said === undefined || said.get(one)?.state === 'resolved');
+  await inParallel(doubtful, (fingerprint) => noteReturn(office, fingerprint, now));
 }
 
 /** A cause that was called resolved and strikes again is back since its first letter. */

@@ -227,7 +227,14 @@ export class LetterStore {
       }
       const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
       const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
-      yield { ...plain, ...group, messageType, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
+      yield {
+        ...plain,
+        ...group,
+        messageType: messageType || undefined,
+        number: sequenceNumber,
+        at: firstSeen,
+        open: fate === 'open',
+      };
     }
   }
 

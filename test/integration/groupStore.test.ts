@@ -106,6 +106,21 @@ describe('as letters arrive', () => {
     expect(await counts()).toEqual([['Declined', 2, 2]]);
   }, 60_000);
 
+  test.each([1, 5])('a resolved cause is back since its first letter, in a batch of %i causes', async (causes) => {
+    const reasons = ['Declined', 'Lost', 'Late', 'Torn', 'Wet'].slice(0, causes);
+    await arrive(reasons.map((reason, i) => letter(i + 1, reason)));
+    const { fingerprint, cause } = (await groups()).find((group) => group.cause.startsWith('Declined')) as Group;
+    const said = { fingerprint, cause, owner: '', note: '', bug: '', changedAt: now, changedBy: 'ada' };
+    await store.triage.put({ ...said, state: 'resolved', resolvedAt: now, regressedAt: undefined }, undefined);
+    for (const i of [1, 2]) {
+      now += HOUR;
+      await arrive(reasons.map((reason, j) => letter(100 * i + j, reason)));
+    }
+    const stored = await store.triage.get(fingerprint);
+    expect(stored?.triage).toMatchObject({ state: 'resolved', resolvedAt: NOW, regressedAt: NOW + HOUR });
+    await store.triage.remove(fingerprint);
+  });
+
   test('a row that cannot be read is no reason to stop counting', async () => {
     await arrive([letter(1)]);
     const [{ fingerprint } = { fingerprint: '' }] = await groups();

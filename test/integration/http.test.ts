@@ -10,6 +10,7 @@ import { type LetterJson, openTestOffice, PLAIN, type PlanJson, type TestOffice 
 
 const routes = [...ROUTES, openapi(ROUTES)];
 const NO_PLAN = '20200101t000000-aaaaaaaa';
+const NO_GROUP = 'f1-aaaaaaaaaaaaaaaaaaaaaa';
 
 let office: TestOffice;
 let letters: LetterJson[];
@@ -264,7 +265,11 @@ describe('a query', () => {
 
 describe('keys', () => {
   const example = (route: Route) =>
-    route.path.replace('{source}', 'orders').replace('{sequenceNumber}', '999').replace('{id}', NO_PLAN);
+    route.path
+      .replace('{source}', 'orders')
+      .replace('{sequenceNumber}', '999')
+      .replace('{id}', NO_PLAN)
+      .replace('{fingerprint}', NO_GROUP);
 
   it.each(routes)('$method $path takes the key of the right $right and no other', async (route) => {
     for (const right of RIGHTS.filter((one) => one !== 'probe')) {
@@ -326,7 +331,7 @@ describe('keys', () => {
 
 test('another method than the documented one is not found', async () => {
   for (const route of routes) {
-    const path = `/api/${route.path.replace('{source}', 'orders').replace('{sequenceNumber}', '1').replace('{id}', NO_PLAN)}`;
+    const path = `/api/${route.path.replace('{source}', 'orders').replace('{sequenceNumber}', '1').replace('{id}', NO_PLAN).replace('{fingerprint}', NO_GROUP)}`;
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       const { status } = await office.process.call(method, path, { key: office.process.keys.master });
       expect(status, `${method} ${path}`).toBe(404);
@@ -341,8 +346,13 @@ describe('the operator', () => {
   const asks = routes.filter(({ needsOperator }) => needsOperator);
 
   it.each(asks)('$method $path asks for one', async (route) => {
-    const path = route.path.replace('{source}', 'orders').replace('{sequenceNumber}', '1').replace('{id}', NO_PLAN);
-    const body = route.name.startsWith('run') || route.name.startsWith('discard') ? { confirm: 1 } : {};
+    const path = route.path
+      .replace('{source}', 'orders')
+      .replace('{sequenceNumber}', '1')
+      .replace('{id}', NO_PLAN)
+      .replace('{fingerprint}', NO_GROUP);
+    const isRun = route.name.startsWith('run') || route.name.startsWith('discard');
+    const body = isRun ? { confirm: 1 } : route.name === 'triageGroup' ? { state: 'open' } : {};
     for (const name of ['', '   ', 'a\tb', 'a'.repeat(101), '\u0085', '\u00ad']) {
       const headers = { 'x-operator': name };
       const answer = await office.call(
@@ -540,7 +550,12 @@ function encoded(text: string): string {
 /** Every way in which `route` takes something in, each with each nasty thing. */
 function attacks(route: Route): { path: string; body?: string }[] {
   const [number] = letters.map(({ sequenceNumber }) => sequenceNumber);
-  const good: Record<string, string> = { source: 'orders', sequenceNumber: number ?? '1', id: NO_PLAN };
+  const good: Record<string, string> = {
+    source: 'orders',
+    sequenceNumber: number ?? '1',
+    id: NO_PLAN,
+    fingerprint: NO_GROUP,
+  };
   const fill = (values: Record<string, string>) => route.path.replace(/\{(\w+)\}/g, (_all, name) => values[name] ?? '');
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   const plain = { path: fill(good), ...(route.method === 'POST' && { body: '{}' }) };

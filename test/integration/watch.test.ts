@@ -110,7 +110,8 @@ describe('looking changes nothing', () => {
           const path = route.path
             .replace('{source}', 'still')
             .replace('{sequenceNumber}', sequenceNumber)
-            .replace('{id}', id);
+            .replace('{id}', id)
+            .replace('{fingerprint}', String(letters[0]?.fingerprint));
           const query = route.name === 'summary' ? '?by=reason' : '';
           const answer = await office.call(route.right, 'GET', path + query);
           expect(answer.status, path).toBe(200);
