@@ -8,6 +8,10 @@ import type { RightKeys } from './rights.ts';
 export interface LocalOptions {
   /** Content of the catalog; `catalog.json` of the repository when absent. */
   readonly catalog?: unknown;
+  /** Entities of the broker, in the format of Microsoft's emulator; `local/Config.json` when absent. */
+  readonly config?: unknown;
+  /** App settings beside those that lead to storage and broker. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Lets things go wrong at random in the broker, by this seed. */
   readonly chaos?: number | undefined;
   /** Takes every line that the host, the app and the broker log. */
@@ -38,7 +42,8 @@ export interface LocalOffice {
 const ROOT = resolve(import.meta.dirname, '..');
 
 /** Opens the office. Throws what kept a part from starting, after ending the others. */
-export async function openLocalOffice({ catalog, chaos, log, signal }: LocalOptions): Promise<LocalOffice> {
+export async function openLocalOffice(options: LocalOptions): Promise<LocalOffice> {
+  const { catalog, config, chaos, log, signal } = options;
   const undo: (() => Promise<unknown>)[] = [];
   const close = async () => {
     // Last opened, first closed: the app must not see its storage go.
@@ -46,7 +51,7 @@ export async function openLocalOffice({ catalog, chaos, log, signal }: LocalOpti
   };
   try {
     // Each takes seconds, the first one in a process of its own: side by side they take as long as the slower.
-    const starting = [storage(signal), broker(log, chaos), import('./rights.ts')] as const;
+    const starting = [storage(signal), broker(log, config, chaos), import('./rights.ts')] as const;
     undo.push(async () => (await starting[0].catch(() => undefined))?.stop());
     undo.push(async () => (await starting[1].catch(() => undefined))?.close());
     const [store, bus, { keysByRight }] = await Promise.all(starting);
@@ -64,6 +69,7 @@ export async function openLocalOffice({ catalog, chaos, log, signal }: LocalOpti
       DLO_CATALOG: file,
       // A laptop's broker answers at once; waiting longer for letters that are not there would only cost time.
       DLO_COLLECT_WAIT_SECONDS: '0.3',
+      ...options.settings,
     };
     const app = await startApp({ settings, keysFile, log, signal });
     undo.push(() => app.stop());
@@ -93,11 +99,10 @@ async function storage(signal: AbortSignal) {
   return startAzurite({ signal });
 }
 
-async function broker(log: (line: string) => void, seed: number | undefined) {
+async function broker(log: (line: string) => void, config: unknown, seed: number | undefined) {
   const { parseConfig, startBroker } = await import('./broker/index.ts');
-  const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
   return startBroker({
-    config,
+    config: parseConfig(config ?? JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8'))),
     log: (line) => log(`broker: ${line}`),
     ...(seed !== undefined && { chaos: { seed } }),
   });

@@ -1,19 +1,16 @@
 /** `npm start`: opens the whole office on this machine, plays the story on it, and stays open. */
 import { readFile } from 'node:fs/promises';
-import { inspect, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { seedOf } from './broker/chaos.ts';
+import { runToEnd } from './ending.ts';
 import type { LocalOffice } from './office.ts';
-import { aborted, Stopped, stopSignal } from './signals.ts';
-import { NotAsTold } from './story/check.ts';
+import { aborted, Stopped } from './signals.ts';
 
 const USAGE = `usage: npm start -- [--once | --no-story | --chaos <seed>] [--verbose]
   --once      ends after the story: 0 when all was as told
   --no-story  only opens the office
   --chaos     opens it on a broker in which things go wrong at random, by this whole number; tells no story
   --verbose   shows the log of host, app and broker`;
-
-/** Log lines that are kept, to be shown when something goes wrong. */
-const KEPT_LINES = 15;
 
 interface Options {
   readonly once: boolean;
@@ -86,28 +83,7 @@ async function main(): Promise<number> {
     complain(USAGE);
     return 2;
   }
-  const signal = stopSignal();
-  const recent: string[] = [];
-  const keep = (line: string) => {
-    recent.push(line);
-    if (recent.length > KEPT_LINES) recent.shift();
-  };
-  try {
-    await run(options, signal, options.verbose ? complain : keep);
-    return 0;
-  } catch (error) {
-    if (signal.aborted) return (signal.reason as Stopped).exitCode;
-    for (const line of recent) complain(line);
-    complain(error instanceof NotAsTold ? notAsTold(error) : `\n${inspect(error)}`);
-    return 1;
-  }
+  return runToEnd((signal, log) => run(options, signal, log), options.verbose);
 }
 
-function notAsTold({ message, expected, seen }: NotAsTold): string {
-  const show = (value: unknown) => inspect(value, { depth: 6, breakLength: 90 }).replaceAll('\n', '\n    ');
-  return `\nNot as told: ${message}\n  expected:\n    ${show(expected)}\n  seen:\n    ${show(seen)}`;
-}
-
-// A reader that goes away (`npm start | head`) is a wish to stop, too.
-process.stdout.on('error', () => process.kill(process.pid, 'SIGTERM'));
 process.exit(await main());

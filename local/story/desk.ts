@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { Right } from '../../shared/http/route.ts';
 import type { LocalOffice } from '../office.ts';
 import { NotAsTold } from './check.ts';
-import { type Print, pretty, WIDTH } from './print.ts';
+import { type Print, pretty, WIDTH, wrap } from './print.ts';
 
 /** A call. Paths begin behind `/api`, or at `/admin` for the host's own routes. */
 export interface Call {
@@ -47,6 +47,28 @@ export class Desk {
     return picked;
   }
 
+  /** Makes a call that answers text, and shows both. Throws {@link NotAsTold} on another status than 200. */
+  async showText(call: Call): Promise<string> {
+    const answer = await this.#fetch(call);
+    const text = await answer.text();
+    for (const line of requestLines(call)) this.#print(line);
+    if (answer.status !== 200) throw new NotAsTold(`${call.method} ${call.path}`, 200, text);
+    const [first = '', ...more] = text
+      .trimEnd()
+      .split('\n')
+      .flatMap((line) => wrap(line, WIDTH - 10));
+    this.#print(`   < 200 ${first}`);
+    for (const line of more) this.#print(`         ${line}`);
+    return text;
+  }
+
+  /** Makes a call without showing it. Throws {@link NotAsTold} on another status. */
+  async call<Schema extends z.ZodType>(call: Call, status: number, schema: Schema): Promise<z.infer<Schema>> {
+    const answer = await this.#send(call);
+    if (answer.status !== status) throw new NotAsTold(`${call.method} ${call.path}`, status, answer);
+    return schema.parse(answer.json);
+  }
+
   /** Makes a read call without showing it. */
   async look<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.infer<Schema>> {
     const answer = await this.#send({ method: 'GET', path, key: 'read' });
@@ -60,9 +82,15 @@ export class Desk {
     if (answer.status !== 200) throw new NotAsTold(`POST /sources/${source}/collect`, 200, answer);
   }
 
-  async #send({ method, path, key, body, wait }: Call): Promise<{ status: number; json: unknown }> {
+  async #send(call: Call): Promise<{ status: number; json: unknown }> {
+    const answer = await this.#fetch(call);
+    const text = await answer.text();
+    return { status: answer.status, json: text === '' ? undefined : JSON.parse(text) };
+  }
+
+  #fetch({ method, path, key, body, wait }: Call): Promise<Response> {
     const { url, adminUrl, rights, masterKey } = this.#office;
-    const answer = await fetch(key === 'master' ? path.replace(/^\/admin/, adminUrl) : `${url}${path}`, {
+    return fetch(key === 'master' ? path.replace(/^\/admin/, adminUrl) : `${url}${path}`, {
       method,
       headers: {
         'x-functions-key': key === 'master' ? masterKey : rights[key],
@@ -72,8 +100,6 @@ export class Desk {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const text = await answer.text();
-    return { status: answer.status, json: text === '' ? undefined : JSON.parse(text) };
   }
 }
 

@@ -1,12 +1,10 @@
-/** Runs `local/start.ts` as a newcomer does, in a process group and a temporary folder of its own. */
+/** Runs a command of `local/` as a newcomer does, in a process group and a temporary folder of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { until } from './office.ts';
-
-const script = resolve(import.meta.dirname, '../../local/start.ts');
 
 export interface StartRun {
   /** All that was printed so far. */
@@ -26,7 +24,13 @@ export interface StartRun {
   close(): void;
 }
 
-export function startRun(args: readonly string[], env: Record<string, string> = {}): StartRun {
+/** Starts `local/start.ts`, or another command there. */
+export function startRun(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  command: 'start' | 'drill' = 'start',
+): StartRun {
+  const script = resolve(import.meta.dirname, `../../local/${command}.ts`);
   const folder = mkdtempSync(join(tmpdir(), 'start-'));
   const child = spawn(process.execPath, [script, ...args], {
     detached: true,

@@ -1,12 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { notPrinted } from '../docs/shown.ts';
+import { runShell } from '../harness/curl.ts';
 import { until } from '../harness/office.ts';
 import { type StartRun, startRun } from '../harness/startRun.ts';
 
 const PATIENCE = 90_000;
+/** What follows when the office stays open, which `--once` does not. */
+const OPEN = '\nThe office stays open: http://127.0.0.1:1/api. Ctrl-C closes it and leaves nothing behind.\n';
 const NOTHING = { processes: false, files: [] };
 
 let run: StartRun | undefined;
@@ -42,6 +42,7 @@ test('--once tells the whole story, exits 0 and leaves nothing behind', { timeou
   ];
   const missing = told.filter((pattern) => !lines.some((line) => pattern.test(line)));
   expect(missing).toEqual([]);
+  expect(notPrinted('README.md', 'the office is open', `${out()}${OPEN}`)).toEqual([]);
   expect(lines.filter(({ length }) => length > 100)).toEqual([]);
   expect(errors()).toBe('');
   expect(await leftBehind()).toEqual(NOTHING);
@@ -96,10 +97,12 @@ test('the office stays open, and the calls it prints work as they stand', { time
   await line('Four calls to try');
   const calls = out().match(/^curl (?:.*\\\n)+.*/gm) ?? [];
   expect(calls).toHaveLength(4);
-  expect(calls.map(statusOf)).toEqual([200, 200, 201, 200]);
+  const statuses: (number | undefined)[] = [];
+  for (const call of calls) statuses.push((await runShell(call)).status);
+  expect(statuses).toEqual([200, 200, 201, 200]);
   const [broker] = out().match(/^export ServiceBusConnection=(?:.*\\\n)+.*/m) ?? [];
   const drain = `${broker}\n"${process.execPath}" local/drain.ts billing-order-placed --dry-run`;
-  expect(execFileSync('sh', ['-c', drain], { encoding: 'utf8' })).toContain('billing-order-placed: 0 held letters');
+  expect((await runShell(drain)).out).toContain('billing-order-placed: 0 held letters');
   signal('SIGTERM', 'first');
   expect(await ended).toBe(0);
   expect(await leftBehind()).toEqual(NOTHING);
@@ -112,36 +115,3 @@ test('unknown arguments are answered with the usage', () => {
     expect(errors()).toMatch(/^usage: npm start/);
   });
 });
-
-/** Runs a command line in a shell and answers the HTTP status its curl saw. */
-function statusOf(command: string): number {
-  const folder = mkdtempSync(join(tmpdir(), 'curl-'));
-  try {
-    writeFileSync(join(folder, '.curlrc'), 'silent\nwrite-out = "\\n%{http_code}"\n');
-    if (spawnSync('curl', ['--version']).error) standInForCurl(folder);
-    const env = { ...process.env, CURL_HOME: folder, PATH: `${process.env.PATH}:${folder}` };
-    const output = execFileSync('sh', ['-c', command], { env, encoding: 'utf8' });
-    return Number(output.split('\n').at(-1));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** For machines without curl: knows -H, -d and a URL. */
-function standInForCurl(folder: string): void {
-  const file = join(folder, 'curl');
-  writeFileSync(
-    file,
-    `#!${process.execPath}
-    const headers = {}; let body, url; const args = process.argv.slice(2);
-    while (args.length) {
-      const arg = args.shift();
-      if (arg === '-H') { const [name, value] = args.shift().split(': '); headers[name] = value; }
-      else if (arg === '-d') body = args.shift();
-      else url = arg;
-    }
-    fetch(url, { headers, method: body ? 'POST' : 'GET', body })
-      .then(async (answer) => process.stdout.write(await answer.text() + '\\n' + answer.status));`,
-  );
-  chmodSync(file, 0o755);
-}

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { runShell } from '../harness/curl.ts';
+import { openTestOffice, type TestOffice } from '../harness/office.ts';
+import { commandsOf, treatmentOf } from './commands.ts';
+import { pages, read } from './pages.ts';
+
+const COMMANDS = pages().flatMap(({ name, blocks }) =>
+  blocks
+    .filter(({ language }) => language === 'sh')
+    .flatMap((block) => commandsOf(block).map((command) => ({ page: name, line: block.line, command }))),
+);
+
+test('of every command line in the pages it is known how it is checked', () => {
+  expect(COMMANDS.filter(({ command }) => treatmentOf(command) === undefined)).toEqual([]);
+});
+
+test('every shell block can be parsed by a shell', () => {
+  for (const { name, blocks } of pages()) {
+    const script = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
+    if (script.length === 0) continue;
+    expect(() => execFileSync('sh', ['-n', '-c', script.join('\n')], { stdio: 'pipe' }), name).not.toThrow();
+  }
+});
+
+test('a command that is said to be run elsewhere is run there', () => {
+  for (const { page, line, command } of COMMANDS) {
+    const treatment = treatmentOf(command);
+    if (treatment?.kind === 'elsewhere') expect(read(treatment.file), `${page}:${line}`).toMatch(treatment.where);
+  }
+});
+
+const RUN = COMMANDS.filter(({ command }) => treatmentOf(command)?.kind === 'run');
+
+describe('against an open office', () => {
+  const source = 'billing-order-placed';
+  const queue = 'billing.order-placed';
+  let office: TestOffice;
+  const env: Record<string, string> = { SOURCE: source, ME: 'on-call' };
+
+  beforeAll(async () => {
+    const catalog = z.object({ sources: z.array(z.record(z.string(), z.unknown())) });
+    const { sources } = catalog.parse(JSON.parse(read('catalog.json')));
+    const topics = { 'order-placed': { notification: {} } };
+    office = await openTestOffice({ sources, topics, queues: { 'notification.order-placed.replay': {} } });
+    const { read: READ_KEY, body: BODY_KEY, replay: REPLAY_KEY, discard: DISCARD_KEY } = office.keys;
+    const OFFICE = `${office.process.url}/api`;
+    Object.assign(env, { OFFICE, READ_KEY, BODY_KEY, REPLAY_KEY, DISCARD_KEY });
+    env.ServiceBusConnection = office.broker.connectionString;
+  });
+  afterAll(() => office?.close());
+
+  /** The pages count on two letters that can be planned: what an earlier command moved dies again. */
+  async function twoLetters(): Promise<void> {
+    await office.deadLetterAll(queue);
+    await office.collect(source);
+    const missing = 2 - (await office.letters(source)).length;
+    if (missing > 0) await office.deadLetters(missing, queue, source);
+  }
+
+  /** The key of a cause, as a reader would take it from a list. */
+  async function aCause(): Promise<string> {
+    const { groups } = await office.get<{ groups: { fingerprint: string }[] }>('groups');
+    return groups[0]?.fingerprint ?? '';
+  }
+
+  // In the order of the pages: a plan that was made above is run below.
+  test.each(RUN)('$page:$line: $command', async ({ command }) => {
+    if (/\/plans" |\$CAUSE|\$NUMBER/.test(command)) await twoLetters();
+    if (command.includes('$NUMBER')) env.NUMBER = (await office.letters(source))[0]?.sequenceNumber ?? '';
+    if (command.includes('$CAUSE')) env.CAUSE = await aCause();
+    const { code, status, out, errors } = await runShell(command, env);
+    expect(code, `${out}${errors}`).toBe(0);
+    if (status !== undefined) expect(String(status), out).toMatch(/^20\d$/);
+    const [, plan] = /"id":"(\d{8}t\d{6}-[a-z2-7]{8})"/.exec(out) ?? [];
+    if (plan !== undefined) env.PLAN = plan;
+  });
+
+  test('there are commands that were run', () => {
+    expect(RUN.length).toBeGreaterThan(10);
+  });
+});
