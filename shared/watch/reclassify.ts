@@ -68,7 +68,6 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
   const after: Partial<Record<Category, number>> = {};
   const looking = new Looking(office, source, slice.reread);
   const options = {
-    pageSize: PART,
     onUnreadable: () => tally.unreadable++,
     ...(slice.from !== undefined && { from: slice.from }),
   };
