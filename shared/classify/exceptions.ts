@@ -108,20 +108,31 @@ function chainOf(heads: readonly Head[]): Printed {
 
 const INNER_MARKS = [' ---> ', '\nCaused by: ', '[cause]: '] as const;
 
+/** Deepest chain of exceptions that is followed. What repeats the mark of one more often is no chain. */
+const MAX_CHAIN = 32;
+
 /** .NET prints inner exceptions behind `--->`, Java behind `Caused by:`, Node behind `[cause]:`, each deeper than the one before. */
 function innerHeads(text: string): Head[] {
   const heads: Head[] = [];
   for (const mark of INNER_MARKS) {
-    for (let at = text.indexOf(mark); at >= 0 && heads.length < 50; at = text.indexOf(mark, at + mark.length)) {
-      const line = beforeArrow(firstLine(text.slice(at + mark.length, at + mark.length + 2 * LIMIT.message)));
+    let at = text.indexOf(mark);
+    for (let i = 0; i < MAX_CHAIN && at >= 0; i++) {
+      const line = beforeArrow(lineAt(text, at + mark.length));
       // An AggregateException repeats its inner ones with numbers; the first of them is the one already told.
-      if (line.startsWith('(Inner Exception #') && heads.length > 0) continue;
-      const head = headOf(line.replace(/^\(Inner Exception #\d{1,6}\) /, ''), anyName);
-      if (head !== undefined) heads.push(head);
+      if (!line.startsWith('(Inner Exception #') || heads.length === 0) {
+        const head = headOf(line.replace(/^\(Inner Exception #\d{1,6}\) /, ''), anyName);
+        if (head !== undefined) heads.push(head);
+      }
+      at = text.indexOf(mark, at + mark.length);
     }
-    if (heads.length > 0) return heads;
+    if (heads.length > 0) break;
   }
   return heads;
+}
+
+/** The line from there on, as much of it as can be type and message. */
+function lineAt(text: string, from: number): string {
+  return firstLine(text.slice(from, from + MAX_HEAD + LIMIT.message));
 }
 
 /** Python prints the innermost first. A traceback's exception is its first line that is not indented. */
@@ -142,9 +153,8 @@ function pythonHeads(text: string): Head[] {
 /** PHP prints the innermost first, and each one that wraps it behind `Next`. */
 function phpHeads(text: string): Head[] {
   const heads: Head[] = [];
-  let from = 0;
-  while (heads.length < 50) {
-    const head = headOf(firstLine(text.slice(from, from + 2 * LIMIT.message)), anyName);
+  for (let i = 0, from = 0; i < MAX_CHAIN; i++) {
+    const head = headOf(lineAt(text, from), anyName);
     if (head !== undefined) heads.unshift({ ...head, message: head.message && withoutPlace(head.message) });
     const next = text.indexOf('\nNext ', from);
     if (next < 0) break;

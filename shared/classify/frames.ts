@@ -5,80 +5,22 @@ import { clean, LIMIT } from './text.ts';
 /** Longest line that can be a frame, characters. */
 const MAX_LINE = 1000;
 
-/** Where code of others begins, in .NET and Java. */
-const FOREIGN_CODE = [
-  'System.',
-  'Microsoft.',
-  'MassTransit.',
-  'NServiceBus.',
-  'Rebus.',
-  'Wolverine.',
-  'JasperFx.',
-  'Azure.',
-  'Amazon.',
-  'Google.',
-  'Grpc.',
-  'Newtonsoft.',
-  'Npgsql.',
-  'MySql.',
-  'MySqlConnector.',
-  'MongoDB.',
-  'Oracle.',
-  'StackExchange.',
-  'Polly.',
-  'Dapper.',
-  'MediatR.',
-  'AutoMapper.',
-  'Autofac.',
-  'Castle.',
-  'FluentValidation.',
-  'GreenPipes.',
-  'Refit.',
-  'RestSharp.',
-  'RabbitMQ.',
-  'Confluent.',
-  'Serilog.',
-  'OpenTelemetry.',
-  'lambda_method',
-  'InvokeStub_',
-  'java.',
-  'javax.',
-  'jakarta.',
-  'jdk.',
-  'sun.',
-  'com.sun.',
-  'com.azure.',
-  'com.microsoft.',
-  'com.google.',
-  'com.fasterxml.',
-  'com.mysql.',
-  'com.zaxxer.',
-  'com.rabbitmq.',
-  'org.springframework.',
-  'org.apache.',
-  'org.hibernate.',
-  'org.postgresql.',
-  'org.jboss.',
-  'org.eclipse.',
-  'org.slf4j.',
-  'io.netty.',
-  'io.vertx.',
-  'io.quarkus.',
-  'io.smallrye.',
-  'io.micrometer.',
-  'io.opentelemetry.',
-  'io.github.resilience4j.',
-  'reactor.',
-  'feign.',
-  'okhttp3.',
-  'retrofit2.',
-  'kotlin.',
-  'kotlinx.',
-  'scala.',
-  'akka.',
-  'groovy.',
-  'oracle.',
-] as const;
+/** Namespaces of others in .NET and Java: the first one to three parts of a name. */
+const FOREIGN_CODE: ReadonlySet<string> = new Set(
+  (
+    'System Microsoft MassTransit NServiceBus Rebus Wolverine JasperFx Azure Amazon Google Grpc Newtonsoft Npgsql MySql ' +
+    'MySqlConnector MongoDB Oracle StackExchange Polly Dapper MediatR AutoMapper Autofac Castle FluentValidation GreenPipes Refit ' +
+    'RestSharp RabbitMQ Confluent Serilog OpenTelemetry java javax jakarta jdk sun com.sun com.azure com.microsoft com.google ' +
+    'com.fasterxml com.mysql com.zaxxer com.rabbitmq org.springframework org.apache org.hibernate org.postgresql org.jboss ' +
+    'org.eclipse org.slf4j io.netty io.vertx io.quarkus io.smallrye io.micrometer io.opentelemetry io.github.resilience4j reactor ' +
+    'feign okhttp3 retrofit2 kotlin kotlinx scala akka groovy oracle'
+  ).split(' '),
+);
+/** Methods that .NET makes while it runs. */
+const MADE_CODE = /^(?:lambda_method|InvokeStub_)/;
+
+/** Most lines that are looked at: what is not among the first ones of a stack is no reason to look through all of it. */
+const MAX_LINES = 300;
 
 /** Parts of the paths of foreign files, in Node, Python and PHP. */
 const FOREIGN_PATHS = [
@@ -111,7 +53,7 @@ export function ownFrame(stack: string | undefined): string | undefined {
 }
 
 function firstOwn(stack: string): string | undefined {
-  for (const line of linesOf(stack)) {
+  for (const line of linesOf(stack, MAX_LINES)) {
     if (line.length > MAX_LINE) continue;
     const text = line.trim();
     const frame = text.startsWith('at ') ? atFrame(text.slice(3)) : text.startsWith('#') ? phpFrame(text) : undefined;
@@ -146,7 +88,13 @@ function atFrame(text: string): string | undefined {
 }
 
 function isForeignCode(name: string): boolean {
-  return FOREIGN_CODE.some((prefix) => name.startsWith(prefix));
+  let end = -1;
+  for (let parts = 0; parts < 3; parts++) {
+    end = name.indexOf('.', end + 1);
+    if (end < 0) break;
+    if (FOREIGN_CODE.has(name.slice(0, end))) return true;
+  }
+  return MADE_CODE.test(name);
 }
 
 function isForeignPath(path: string): boolean {
@@ -193,7 +141,7 @@ function phpFrame(text: string): string | undefined {
 /** Python prints the innermost exception first, and the innermost frame of each last. */
 function pythonFrame(stack: string): string | undefined {
   let found: string | undefined;
-  for (const line of linesOf(stack)) {
+  for (const line of linesOf(stack, MAX_LINES)) {
     if (found !== undefined && line.startsWith('Traceback (most recent call last)')) return found;
     const text = line.length > MAX_LINE ? '' : line.trim();
     if (!text.startsWith('File "')) continue;

@@ -119,18 +119,26 @@ export class LetterStore {
    * all that is read from the message stay. Returns how many were written.
    */
   async rejudge(
-    changes: readonly { record: LetterRecord; classification: Classification; isReread: boolean }[],
+    changes: readonly (VersionedLetter & { readonly classification: Classification; readonly isReread: boolean })[],
   ): Promise<number> {
     const made = changes.map((change) => ({
       ...change,
       row: toRejudged(change.record, change.classification, change.isReread),
     }));
     let written = 0;
-    for (const part of inWrites(made)) written += await this.#rejudgeTogether(part);
+    for (const part of inWrites(made)) {
+      try {
+        await this.#table.transact(part.map(({ row, etag }) => ({ kind: 'merge', row, etag })));
+        written += part.length;
+      } catch (error) {
+        if (!(error instanceof StoreConflict)) throw error;
+        written += await this.#rejudgeChanged(part); // one of them was recorded, closed or removed since it was read
+      }
+    }
     return written;
   }
 
-  async #rejudgeTogether(part: readonly { record: LetterRecord; row: RowWrite }[]): Promise<number> {
+  async #rejudgeChanged(part: readonly { record: LetterRecord; row: RowWrite }[]): Promise<number> {
     for (;;) {
       const stored = await inParallel(part, ({ row }) => this.#table.get(row.partitionKey, row.rowKey));
       const steps = part.flatMap(({ record, row }, i): Step[] => {
@@ -145,7 +153,7 @@ export class LetterStore {
         await this.#table.transact(steps);
         return steps.length;
       } catch (error) {
-        if (!(error instanceof StoreConflict)) throw error; // one of them was recorded or closed meanwhile: look again
+        if (!(error instanceof StoreConflict)) throw error; // and again meanwhile: look again
       }
     }
   }
@@ -160,13 +168,15 @@ export class LetterStore {
    * Open letters of a source in ascending order, from number `from` (inclusive). Rows that cannot be read are passed
    * over (they keep no letter from being listed) and `onUnreadable` is told; `get` says what is wrong with one.
    */
-  async *open(
-    source: SourceKey,
-    options: { from?: SequenceNumber; seenUntil?: number; pageSize?: number; onUnreadable?: () => void } = {},
-  ): AsyncGenerator<LetterRecord> {
+  async *open(source: SourceKey, options: OpenOptions = {}): AsyncGenerator<LetterRecord> {
+    for await (const { record } of this.openVersions(source, options)) yield record;
+  }
+
+  /** The same, each with the version of its row, for {@link rejudge}. */
+  async *openVersions(source: SourceKey, options: OpenOptions = {}): AsyncGenerator<VersionedLetter> {
     for await (const row of this.#table.query(openFilter(source, options), { pageSize: options.pageSize ?? 500 })) {
       const record = readable(row);
-      if (record) yield record;
+      if (record) yield { record, etag: row.etag };
       else options.onUnreadable?.();
     }
   }
@@ -328,6 +338,21 @@ export class LetterStore {
       if (number !== undefined) yield number;
     }
   }
+}
+
+/** Which open letters: from a number on, seen until a time (ms since 1970). */
+export interface OpenOptions {
+  readonly from?: SequenceNumber;
+  readonly seenUntil?: number;
+  readonly pageSize?: number;
+  /** Told of each row that cannot be read. */
+  readonly onUnreadable?: () => void;
+}
+
+/** A record and the version of its row. */
+export interface VersionedLetter {
+  readonly record: LetterRecord;
+  readonly etag: string;
 }
 
 /** Counts of open letters, and when the oldest of them was first seen (ms since 1970). */

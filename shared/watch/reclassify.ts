@@ -6,7 +6,8 @@ import { errorText } from '../errors.ts';
 import { recount } from '../groups/keep.ts';
 import { compareSequenceNumbers, isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import { isStoredAlike, type LetterRecord } from '../store/letterRow.ts';
+import { isStoredAlike } from '../store/letterRow.ts';
+import type { VersionedLetter } from '../store/letters.ts';
 import { takeSnapshot } from './collect.ts';
 
 /** What one slice has done. */
@@ -72,11 +73,10 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
   const after: Partial<Record<Category, number>> = {};
   const looking = new Looking(office, source, slice.reread);
   const options = {
-    pageSize: PART,
     onUnreadable: () => tally.unreadable++,
     ...(slice.from !== undefined && { from: slice.from }),
   };
-  const finish = async (part: readonly LetterRecord[]) => {
+  const finish = async (part: readonly VersionedLetter[]) => {
     const judged = await looking.judge(part);
     const changes = judged.filter(({ record, classification }) => !isStoredAlike(record, classification));
     tally.changed += await office.store.letters.rejudge(changes);
@@ -90,16 +90,16 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
     }
   };
   try {
-    let part: LetterRecord[] = [];
-    for await (const record of office.store.letters.open(source.key, options)) {
+    let part: VersionedLetter[] = [];
+    for await (const version of office.store.letters.openVersions(source.key, options)) {
       if (part.length === PART) {
         await finish(part);
         part = [];
         if (office.clock() >= slice.deadline) {
-          return { ...tally, before, after, continuation: record.letter.sequenceNumber };
+          return { ...tally, before, after, continuation: version.record.letter.sequenceNumber };
         }
       }
-      part.push(record);
+      part.push(version);
     }
     await finish(part);
     return { ...tally, before, after, continuation: undefined };
@@ -109,8 +109,7 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
 }
 
 /** A record with its new judgement. */
-interface Judged {
-  readonly record: LetterRecord;
+interface Judged extends VersionedLetter {
   readonly classification: Classification;
   /** Its message was read again. */
   readonly isReread: boolean;
@@ -131,25 +130,25 @@ class Looking {
     this.#reread = reread;
   }
 
-  async judge(records: readonly LetterRecord[]): Promise<Judged[]> {
+  async judge(versions: readonly VersionedLetter[]): Promise<Judged[]> {
     const { classifier, broker } = this.#office;
-    const wanted = records.filter((record) => this.#reread || classifier.needsMessage(this.#source, record));
-    const numbers = new Set(wanted.map(({ letter }) => letter.sequenceNumber));
+    const wanted = versions.filter(({ record }) => this.#reread || classifier.needsMessage(this.#source, record));
+    const numbers = new Set(wanted.map(({ record }) => record.letter.sequenceNumber));
     const read = await this.#peek(numbers);
-    return records.map((record): Judged => {
+    return versions.map(({ record, etag }): Judged => {
       const { letter, classification } = record;
       if (!numbers.has(letter.sequenceNumber)) {
         const again = classifier.judgeAgain(this.#source, letter, classification);
-        return { record, classification: again, isReread: false, isMissing: false };
+        return { record, etag, classification: again, isReread: false, isMissing: false };
       }
       const found = read.get(letter.sequenceNumber);
       // A number that now belongs to another message is for the next survey to record.
       if (found === undefined || !isSameMessage(found.letter, letter)) {
-        return { record, classification, isReread: false, isMissing: true };
+        return { record, etag, classification, isReread: false, isMissing: true };
       }
       const sections = () => broker.bodyOf(found.message);
       const anew = classifier.classify(this.#source, found.letter, sections);
-      return { record, classification: anew, isReread: true, isMissing: false };
+      return { record, etag, classification: anew, isReread: true, isMissing: false };
     });
   }
 

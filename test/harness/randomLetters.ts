@@ -64,10 +64,23 @@ const smallText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((parts) => parts.join('')),
 );
-/** One piece over and over, up to more than a message's headers can hold. */
+/** Beginnings behind which a text is taken for a printed exception. */
+const BEGINNINGS = [
+  '',
+  'System.Exception: x',
+  'Error: x\nStack trace:\n',
+  'Traceback (most recent call last):\n',
+  '5 unhandled exceptions: 1: System.Exception: x',
+] as const;
+/** Two pieces over and over, up to more than a message's headers can hold. */
 const longText = fc
-  .tuple(fc.constantFrom(...PIECES), fc.constantFrom(...PIECES), fc.integer({ min: 1000, max: 80_000 }))
-  .map(([a, b, length]) => (a + b).repeat(Math.ceil(length / (a.length + b.length))));
+  .tuple(
+    fc.constantFrom(...BEGINNINGS),
+    fc.constantFrom(...PIECES),
+    fc.constantFrom(...PIECES),
+    fc.integer({ min: 1000, max: 80_000 }),
+  )
+  .map(([start, a, b, length]) => start + (a + b).repeat(Math.ceil(length / (a.length + b.length))));
 const anyText = fc.oneof({ weight: 12, arbitrary: smallText }, { weight: 1, arbitrary: longText });
 
 const property: fc.Arbitrary<LetterProperty> = fc.record({

@@ -1,6 +1,7 @@
 /** Causes through the whole office: real clients send and dead-letter, the office records, and judges anew when its rules change. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningBroker, startBroker } from '../../local/broker/index.ts';
+import { sourceNamed } from '../../shared/office.ts';
 import { openOffice } from '../../shared/open.ts';
 import { reclassify } from '../../shared/watch/reclassify.ts';
 import { brokerConfig, type LetterJson, openTestOffice, type TestOffice } from '../harness/office.ts';
@@ -21,28 +22,75 @@ interface SliceJson {
 
 const QUEUES = ['frameworks', 'ruled', 'schemed', 'changing', 'slices', 'watched'];
 
-let broker: RunningBroker;
-let storage: string;
-const open: TestOffice[] = [];
+const TESTS = {
+  name: 'tests',
+  when: { messageType: 'ord*', bodyPath: { path: 'kind', equals: 'test' } },
+  category: 'poison',
+  advice: 'investigate',
+};
+const TEST_CUSTOMERS = {
+  name: 'test-customers',
+  when: { bodyPath: { path: 'customer.kind', equals: 'test' } },
+  category: 'poison',
+  advice: 'fix-first',
+  label: 'Test customers',
+  runbook: 'https://example.org/test-customers',
+};
+const CURRENCY = {
+  name: 'currency',
+  when: { reason: 'Unsupported*' },
+  category: 'poison',
+  advice: 'fix-first',
+  label: 'Currencies',
+};
+const TENANTS = {
+  name: 'tenants',
+  when: { property: { name: 'tenant', matches: 'ac*' } },
+  category: 'transient',
+  advice: 'replay',
+};
+const ORDER = {
+  type: 'object',
+  required: ['orderId'],
+  properties: { lines: { type: 'array', items: { type: 'string' } } },
+};
 
-/** An office on the same broker and store as all others here, with what the test says of its sources. */
-async function officeWith(sources: Json[], catalog: Json = {}): Promise<TestOffice> {
-  const office = await openTestOffice({
-    broker,
-    storage,
-    sources: sources.map((one) => ({ trigger: false, ...one })),
-    catalog,
-  });
-  open.push(office);
-  return office;
-}
+let broker: RunningBroker;
+/** Three offices on one broker and one store, as one office is before and after its catalog has changed. */
+let plain: TestOffice;
+let ruled: TestOffice;
+let schemed: TestOffice;
 
 beforeAll(async () => {
   broker = await startBroker({ config: brokerConfig(Object.fromEntries(QUEUES.map((name) => [name, {}]))) });
-  storage = await takeStorage();
+  const storage = await takeStorage();
+  const officeWith = (sources: Json[], catalog: Json = {}) =>
+    openTestOffice({ broker, storage, sources: sources.map((one) => ({ trigger: false, ...one })), catalog });
+  const observe = { mode: 'observe' };
+  [plain, ruled, schemed] = await Promise.all([
+    officeWith([
+      { name: 'frameworks' },
+      { name: 'changing' },
+      { name: 'watched', ...observe },
+      { name: 'slices', ...observe },
+    ]),
+    officeWith(
+      [
+        { name: 'ruled', rules: [TEST_CUSTOMERS] },
+        { name: 'changing', rules: [CURRENCY] },
+        { name: 'watched', ...observe, rules: [TESTS] },
+        { name: 'slices', ...observe, rules: [CURRENCY] },
+      ],
+      { rules: [TENANTS] },
+    ),
+    officeWith([
+      { name: 'schemed', payloads: { order: ORDER } },
+      { name: 'watched', ...observe, payloads: { order: { properties: { kind: { type: 'string' } } } } },
+    ]),
+  ]);
 });
 afterAll(async () => {
-  for (const office of open) await office.close();
+  await Promise.all([plain, ruled, schemed].map((office) => office?.close()));
   await broker?.close();
 });
 
@@ -72,7 +120,7 @@ async function letterOf(office: TestOffice, source: string, messageId: string): 
 
 describe('what frameworks write', () => {
   test('MassTransit, which gives no reason: its fault is the cause', async () => {
-    const office = await officeWith([{ name: 'frameworks' }]);
+    const office = plain;
     const body = { messageType: ['urn:message:Shop:SubmitOrder'], message: { orderId: 1 } };
     await office.send('frameworks', { messageId: 'mt', contentType: 'application/vnd.masstransit+json', body });
     await deadLetter(office, 'frameworks', {
@@ -104,7 +152,7 @@ describe('what frameworks write', () => {
   });
 
   test('NServiceBus, in a message that ended at the delivery limit: both layers are told', async () => {
-    const [office] = open as [TestOffice];
+    const office = plain;
     await office.send('frameworks', {
       messageId: 'nsb',
       body: 'x',
@@ -147,33 +195,7 @@ describe('what frameworks write', () => {
 });
 
 test('own rules: of the source, on the body, and of the whole catalog', async () => {
-  const office = await officeWith(
-    [
-      {
-        name: 'ruled',
-        rules: [
-          {
-            name: 'test-orders',
-            when: { bodyPath: { path: 'customer.kind', equals: 'test' } },
-            category: 'poison',
-            advice: 'fix-first',
-            label: 'Test orders',
-            runbook: 'https://example.org/test-orders',
-          },
-        ],
-      },
-    ],
-    {
-      rules: [
-        {
-          name: 'tenants',
-          when: { property: { name: 'tenant', matches: 'ac*' } },
-          category: 'transient',
-          advice: 'replay',
-        },
-      ],
-    },
-  );
+  const office = ruled;
   await office.send(
     'ruled',
     { messageId: 'body', body: { customer: { kind: 'test' } } },
@@ -184,9 +206,9 @@ test('own rules: of the source, on the body, and of the whole catalog', async ()
   await office.collect('ruled');
   expect(await letterOf(office, 'ruled', 'body')).toMatchObject({
     category: 'poison',
-    rule: 'own:test-orders',
-    label: 'Test orders',
-    runbook: 'https://example.org/test-orders',
+    rule: 'own:test-customers',
+    label: 'Test customers',
+    runbook: 'https://example.org/test-customers',
   });
   expect(await letterOf(office, 'ruled', 'property')).toMatchObject({
     advice: 'replay',
@@ -197,12 +219,7 @@ test('own rules: of the source, on the body, and of the whole catalog', async ()
 });
 
 test('a body that does not fit its schema is poison, and is told by its places, not by what it holds', async () => {
-  const schema = {
-    type: 'object',
-    required: ['orderId'],
-    properties: { lines: { type: 'array', items: { type: 'string' } } },
-  };
-  const office = await officeWith([{ name: 'schemed', payloads: { order: schema } }]);
+  const office = schemed;
   await office.send(
     'schemed',
     { messageId: 'bad', subject: 'order', body: { lines: ['a', { secret: 'of somebody' }] } },
@@ -228,16 +245,8 @@ test('a body that does not fit its schema is poison, and is told by its places, 
 });
 
 describe('judging anew', () => {
-  const rule = {
-    name: 'currency',
-    when: { reason: 'Unsupported*' },
-    category: 'poison',
-    advice: 'fix-first',
-    label: 'Currencies',
-  };
-
   test('a changed rule holds for what is recorded; first-seen time, fate and replays stay', async () => {
-    const before = await officeWith([{ name: 'changing' }]);
+    const before = plain;
     await before.send('changing', { messageId: 'a', body: {} }, { messageId: 'b', body: {} });
     await before.deadLetterAll('changing');
     await before.collect('changing');
@@ -248,7 +257,7 @@ describe('judging anew', () => {
     const had = await before.letters('changing');
     const closed = (await letterOf(before, 'changing', 'b')).history;
 
-    const office = await officeWith([{ name: 'changing', rules: [rule] }]);
+    const office = ruled;
     expect(await office.letters('changing')).toEqual(had);
     const slice = await office.post<SliceJson>('sources/changing/reclassify');
     expect(slice).toEqual({
@@ -270,17 +279,16 @@ describe('judging anew', () => {
     expect(byCategory).toEqual({ poison: 2 });
 
     // And without the rule it is as it was.
-    const again = await officeWith([{ name: 'changing' }]);
-    await again.post('sources/changing/reclassify');
-    expect(await again.letters('changing')).toEqual(had);
-    const { entries } = await again.get<{ entries: Json[] }>('audit?source=changing&top=1');
+    await plain.post('sources/changing/reclassify');
+    expect(await plain.letters('changing')).toEqual(had);
+    const { entries } = await plain.get<{ entries: Json[] }>('audit?source=changing&top=1');
     expect(entries).toMatchObject([
       { operator: 'test', operation: 'source.reclassify', outcome: '2 of 2 letters changed' },
     ]);
   });
 
   test('where a rule or a schema needs the body, the message is peeked: not locked, not moved, and nothing else is', async () => {
-    const before = await officeWith([{ name: 'watched', mode: 'observe' }]);
+    const before = plain;
     await before.send(
       'watched',
       { messageId: 'a', subject: 'order', body: { kind: 'test' } },
@@ -292,13 +300,6 @@ describe('judging anew', () => {
     const queue = () => broker.messages('watched/$DeadLetterQueue');
     const lying = queue();
 
-    const bodies = {
-      name: 'tests',
-      when: { messageType: 'ord*', bodyPath: { path: 'kind', equals: 'test' } },
-      category: 'poison',
-      advice: 'investigate',
-    };
-    const ruled = await officeWith([{ name: 'watched', mode: 'observe', rules: [bodies] }]);
     expect(await ruled.post<SliceJson>('sources/watched/reclassify')).toMatchObject({
       lookedAt: 3,
       peeked: 2,
@@ -306,8 +307,6 @@ describe('judging anew', () => {
     });
     expect(await letterOf(ruled, 'watched', 'a')).toMatchObject({ rule: 'own:tests' });
 
-    const payloads = { order: { properties: { kind: { type: 'string' } } } };
-    const schemed = await officeWith([{ name: 'watched', mode: 'observe', payloads }]);
     expect(await schemed.post<SliceJson>('sources/watched/reclassify')).toMatchObject({
       peeked: 2,
       changed: 2,
@@ -331,21 +330,19 @@ describe('judging anew', () => {
   });
 
   test('goes on in slices, each beginning where the last one ended', async () => {
-    const before = await officeWith([{ name: 'slices', mode: 'observe' }]);
+    const before = plain;
     await before.send(
       'slices',
       Array.from({ length: 250 }, (_, i) => ({ messageId: `s-${i}`, body: {} })),
     );
     await before.deadLetterAll('slices');
     await before.collect('slices');
-    const testOffice = await officeWith([{ name: 'slices', mode: 'observe', rules: [rule] }]);
     const office = openOffice({
       root: new URL('../../', import.meta.url),
-      settings: testOffice.settings,
+      settings: ruled.settings,
       log: () => {},
     });
-    const [source] = office.catalog.sources;
-    if (source === undefined) throw new Error('the catalog has one source');
+    const source = sourceNamed(office, 'slices');
     const slices: number[] = [];
     let from: Awaited<ReturnType<typeof reclassify>>['continuation'];
     do {
@@ -356,9 +353,9 @@ describe('judging anew', () => {
     } while (from !== undefined);
     expect(slices).toEqual([100, 100, 50]);
     await office.broker.close();
-    const { counts } = await testOffice.get<{ counts: Json[] }>('summary?by=rule&source=slices');
+    const { counts } = await ruled.get<{ counts: Json[] }>('summary?by=rule&source=slices');
     expect(counts).toMatchObject([{ key: 'own:currency', count: 250 }]);
-    const middle = await testOffice.post<SliceJson>('sources/slices/reclassify?continuation=200');
+    const middle = await ruled.post<SliceJson>('sources/slices/reclassify?continuation=200');
     expect(middle).toMatchObject({ lookedAt: 51, changed: 0 });
   });
 
@@ -370,15 +367,13 @@ describe('judging anew', () => {
     ['sources/changing/reclassify', { reread: 'yes' }, 'replay', 'test', 400, 'DLO_BAD_REQUEST'],
     ['sources/changing/reclassify', { all: true }, 'replay', 'test', 400, 'DLO_BAD_REQUEST'],
   ] as const)('%s %j as %s, operator "%s": %i', async (path, body, right, operator, status, code) => {
-    const office = open.findLast((one) => one.settings.DLO_CATALOG !== undefined);
-    const changing = open[3];
-    const answer = await (changing ?? office)?.call(right, 'POST', path, body, { 'x-operator': operator });
-    expect(answer?.status).toBe(status);
-    expect(answer?.json).toMatchObject({ code });
+    const answer = await plain.call(right, 'POST', path, body, { 'x-operator': operator });
+    expect(answer.status).toBe(status);
+    expect(answer.json).toMatchObject({ code });
   });
 
   test('is not for everybody', async () => {
-    const answer = await open[3]?.call('read', 'POST', 'sources/changing/reclassify', {});
-    expect(answer?.status).toBe(401);
+    const answer = await plain.call('read', 'POST', 'sources/changing/reclassify', {});
+    expect(answer.status).toBe(401);
   });
 });

@@ -5,6 +5,7 @@ import { causeOf } from '../../shared/classify/fingerprint.ts';
 import { isOfficeError } from '../../shared/errors.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
+import type { LetterRecord } from '../../shared/store/letterRow.ts';
 import { StoreConflict } from '../../shared/store/table.ts';
 import { takeStorage } from '../harness/storage.ts';
 import { aLetter, aPlan, NOW } from '../harness/values.ts';
@@ -121,6 +122,37 @@ test('a letter seen again keeps its first-seen time and its fate; another messag
   const record = await store.letters.get(source, number);
   expect(record).toMatchObject({ firstSeen: NOW + 8000, letter: { messageId: 'another' } });
   expect(record?.closed).toBeUndefined();
+});
+
+test('a new judgement reaches the letters that are still open and the same, and changes nothing else of them', async () => {
+  const letters = ['1', '2', '3', '4', '5'].map((number) => aLetter({ sequenceNumber: number as SequenceNumber }));
+  await store.letters.record(
+    source,
+    letters.map((letter) => ({ letter, classification })),
+    NOW,
+  );
+  const read: { record: LetterRecord; etag: string }[] = [];
+  for await (const version of store.letters.openVersions(source)) read.push(version);
+  // Meanwhile: one leaves, one is another message now, one is marked, one is judged by somebody else.
+  await store.letters.close(source, ['1' as SequenceNumber], 'replayed', NOW + 1, PLAN);
+  const other = aLetter({ sequenceNumber: '2' as SequenceNumber, messageId: 'another' });
+  await store.letters.record(source, [{ letter: other, classification }], NOW + 1);
+  await store.letters.markMaybeSent(source, ['3' as SequenceNumber], PLAN);
+  const judged = { ...classification, category: 'poison', rule: 'own:new', label: 'L' } as const;
+  const changes = read.map((version) => ({ ...version, classification: judged, isReread: false }));
+  expect(await store.letters.rejudge(changes)).toBe(3);
+  const now = await Promise.all(letters.map(({ sequenceNumber }) => store.letters.get(source, sequenceNumber)));
+  expect(now.map((record) => record?.classification.rule)).toEqual(['x', 'x', 'own:new', 'own:new', 'own:new']);
+  expect(now.map((record) => record?.firstSeen)).toEqual([NOW, NOW + 1, NOW, NOW, NOW]);
+  expect(now[0]?.closed).toEqual({ fate: 'replayed', at: NOW + 1, planId: PLAN });
+  expect(now[2]?.maybeSentBy).toBe(PLAN);
+  const before = read[4]?.record;
+  expect(now[4]).toEqual(
+    before && {
+      ...before,
+      classification: { ...before.classification, ...judged, evidence: before.classification.evidence },
+    },
+  );
 });
 
 test('a letter taken for gone is open again when it is seen', async () => {

@@ -167,7 +167,7 @@ describe('classification', () => {
 
   test('looks at no body of another type, and at none that it cannot read: that it says', () => {
     expect(of('no', { subject: 'Shop.Other' }).violations).toBeUndefined();
-    expect(of(`{"a":"${'x'.repeat(40_000)}"}`)).toMatchObject({ rule: 'exception:timeout', unread: ['body'] });
+    expect(of(`{"a":"${'x'.repeat(70_000)}"}`)).toMatchObject({ rule: 'exception:timeout', unread: ['body'] });
     const value = of('no', { body: { kind: 'value', bytes: 2, hash: 'h' } });
     expect(value).toMatchObject({ rule: 'exception:timeout', unread: ['body'] });
   });
