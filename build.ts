@@ -7,7 +7,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { type BuildOptions, build, type Metafile, type TransformOptions, transform } from 'esbuild';
-import { leaveOut, oneCopy, routesWrittenDown, zodInParts } from './packaging/plugins.ts';
+import { APART, leaveOut, loadedApart, oneCopy, routesWrittenDown, zodInParts } from './packaging/plugins.ts';
 
 const ROOT = import.meta.dirname;
 
@@ -34,7 +34,7 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
     ...OPTIONS,
     entryPoints: { main: entry },
     outdir: target,
-    plugins: [routesWrittenDown(ROOT, routes), leaveOut, oneCopy(ROOT), zodInParts(ROOT)],
+    plugins: [routesWrittenDown(ROOT, routes), loadedApart, leaveOut, oneCopy(ROOT), zodInParts(ROOT)],
   });
   await rm(target, { recursive: true, force: true });
   await mkdir(target, { recursive: true });
@@ -43,6 +43,11 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
   for (const { path, text } of outputFiles) {
     const name = basename(path);
     files.set(name, name.endsWith('.js') ? await toCommonJs(text, ownShare(metafile, name)) : text);
+  }
+  for (const file of APART) {
+    const name = basename(file).replace(/cjs$/, 'js');
+    if (![...files.values()].some((text) => text.includes(`"./${name}"`))) continue;
+    files.set(name, await bundleApart(file));
   }
   for (const [name, text] of files) await writeFile(join(target, name), text);
   const names = [...files.keys()].filter((name) => !name.endsWith('.txt'));
@@ -70,6 +75,21 @@ const OPTIONS = {
   legalComments: 'external',
   logLevel: 'warning',
 } as const satisfies BuildOptions;
+
+/** A file in CommonJS with all that it requires. */
+async function bundleApart(file: string): Promise<string> {
+  const { splitting: _s, chunkNames: _c, metafile: _m, define: _d, mainFields: _f, ...options } = OPTIONS;
+  const { outputFiles } = await build({
+    ...options,
+    entryPoints: [join(ROOT, file)],
+    format: 'cjs',
+    minifyWhitespace: true,
+    minifyIdentifiers: true,
+    keepNames: true,
+    legalComments: 'inline',
+  });
+  return outputFiles[0]?.text ?? '';
+}
 
 const BUNDLE_URL = 'const bundleUrl = require("node:url").pathToFileURL(__filename).href;';
 

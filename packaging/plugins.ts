@@ -76,3 +76,18 @@ export function routesWrittenDown(root: string, table: readonly unknown[]): Plug
     },
   };
 }
+
+/** Files in CommonJS that are loaded by a `require` where they are needed; each becomes a file beside the others. */
+export const APART = ['shared/classify/ajv.cjs'];
+
+/** Leaves the `require` of a file that is loaded apart as it is. */
+export const loadedApart: Plugin = {
+  name: 'loaded-apart',
+  setup(build) {
+    build.onResolve({ filter: /^\.\/.*\.cjs$/ }, ({ path, kind }) =>
+      kind === 'require-call' && APART.some((file) => file.endsWith(path.slice(1)))
+        ? { path: path.replace(/cjs$/, 'js'), external: true }
+        : undefined,
+    );
+  },
+};

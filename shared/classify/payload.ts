@@ -1,7 +1,7 @@
 /** Bodies against JSON Schemas of the catalog. Ajv does the work; what could make it slow on a hostile body is refused at load. */
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
 import type { Violation } from './evidence.ts';
+import { loadAjv } from './loadAjv.cjs';
 import { schemaProblem } from './schemaLimits.ts';
 
 /** The first places where a value does not fit; empty when it fits. */
@@ -77,6 +77,7 @@ function ajvOf(version: typeof DRAFT_2020 | typeof DRAFT_7, allErrors: boolean):
   if (ajv === undefined) {
     // What the first validator was made of need not be checked for the second.
     const options = { ...OPTIONS, allErrors, validateSchema: !allErrors };
+    const { Ajv, Ajv2020 } = loadAjv();
     ajv = version === DRAFT_7 ? new Ajv(options) : new Ajv2020(options);
     instances.set(key, ajv);
   }
