@@ -150,6 +150,7 @@ test('a new judgement reaches the letters that are still open and the same, and 
   expect(now[4]).toEqual(
     before && {
       ...before,
+      cause: 'L',
       classification: { ...before.classification, ...judged, evidence: before.classification.evidence },
     },
   );
