@@ -87,7 +87,7 @@ test('what is deployed is what is needed: the built files, host.json, package.js
   // Each of them is asked for by another, or is where it begins.
   const texts = built.map((name) => readFileSync(join(root, 'dist', name), 'utf8')).join('\n');
   for (const name of built) {
-    if (name !== 'main.js' && name !== 'package.json') expect(texts).toContain(`require("./${name}")`);
+    if (name !== 'main.js' && name !== 'package.json') expect(texts).toContain(`("./${name}")`);
   }
 });
 
