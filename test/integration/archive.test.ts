@@ -119,6 +119,12 @@ async function outcomes(queue: string): Promise<string[]> {
   return entries.filter(({ operation }) => operation === 'expire').map(({ outcome }) => outcome);
 }
 
+test('a replay archives nothing: the message is not removed, it goes back', async () => {
+  await office.deadLetters(1, 'back');
+  expect((await office.run(await office.plan({}, 'back'))).counts).toMatchObject({ done: 1 });
+  expect(await copies('back')).toEqual([]);
+});
+
 describe('the cleanup', () => {
   test('archives every kind of message exactly as the broker had it, before it removes it', async () => {
     const messages = Object.entries(BODIES).map(([name, body]) => fullMessage(name, body));
@@ -336,12 +342,6 @@ test('a source without the wish writes nothing, neither when letters expire nor 
   const plan = await discard('plain', 1);
   expect((await office.finished(plan.id)).counts).toMatchObject({ done: 1 });
   expect(await copies('plain')).toEqual([]);
-});
-
-test('a replay archives nothing: the message is not removed, it goes back', async () => {
-  await office.deadLetters(1, 'back');
-  expect((await office.run(await office.plan({}, 'back'))).counts).toMatchObject({ done: 1 });
-  expect(await copies('back')).toEqual([]);
 });
 
 describe('the command', () => {
