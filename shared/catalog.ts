@@ -104,7 +104,7 @@ const sourceSchema = z
     replay: replaySchema.prefault({}),
     /** Names of application properties whose values are masked in every view, besides the usual secrets. */
     mask: z.array(z.string().min(1).max(256)).max(200).default([]),
-    /** Reserved: keep a copy of removed letters in the archive container. */
+    /** Whether a copy of each letter that is removed (retention, discard) is written to the archive container before it goes. */
     archive: z.boolean().default(false),
     /** One always-ready instance for this source's trigger: read by infra/. */
     alwaysReady: z.boolean().default(false),

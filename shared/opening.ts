@@ -66,6 +66,7 @@ export function checkOpening({ root, settings, log }: Opening): CheckedOpening {
   // What store and broker are opened with later on.
   storageConnection(settings, 'table');
   storageConnection(settings, 'queue');
+  if (catalog.sources.some(({ archive }) => archive)) storageConnection(settings, 'blob');
   readFactSettings(settings);
   const clock = () => Date.now();
   return {

@@ -1,5 +1,6 @@
 /**
  * One chunk, once through: take → check identity → reset → journal `sending` → send → journal `sent` → complete → mark → `done`.
+ * A discard: take → check identity → archive, where the source has one → journal `sent` → complete → mark → `done`.
  *
  * The order is the promise. A letter is completed only after the broker accepted the copy and that fact is in the journal;
  * whatever stops this in between leaves a chunk whose state says exactly how far it came.
@@ -11,7 +12,7 @@ import { close, complete, finishSent, noteExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
 import { REACH } from './preflight.ts';
 import { divide, waitForBusy } from './rearrange.ts';
-import { type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
+import { archive, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
 /** Works on one unfinished chunk. Throws `DLO_BROKER_UNAVAILABLE`, `DLO_STORE_UNAVAILABLE`, or when taken over. */
 export async function workOn(work: Work, chunk: Chunk): Promise<ChunkResult> {
@@ -157,6 +158,12 @@ async function closeCopied(work: Work, chunk: Chunk, sorted: Sorted): Promise<Ch
 }
 
 async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkResult> {
+  const locked = sorted.send.map((ready) => ready.locked);
+  const unarchived = await archive(work, locked);
+  if (unarchived !== undefined) {
+    await release(work, [...sorted.release, ...locked]);
+    return { kind: 'wait', why: unarchived };
+  }
   const decided: Chunk = {
     ...chunk,
     state: 'sent',
@@ -170,11 +177,7 @@ async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkR
     exceptions: sorted.exceptions,
   });
   work.assertLeased();
-  return complete(
-    work,
-    decided,
-    sorted.send.map(({ locked }) => locked),
-  );
+  return complete(work, decided, locked);
 }
 
 function exceptionsFor(chunk: Chunk, fate: Fate): Exception[] {

@@ -6,7 +6,7 @@ import { inParallel } from '../parallel.ts';
 import { tellLeft } from '../telemetry/tell.ts';
 import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
 import { identityDigest } from './prepare.ts';
-import { BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
+import { archive, BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
 
 /** A chunk whose letters are in the target already: only the copies in the dead-letter queue remain to be completed. */
 export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promise<ChunkResult> {
@@ -17,6 +17,12 @@ export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promis
     work,
     taken.locked.filter((one) => !ours.includes(one)),
   );
+  // Perhaps it was written under an earlier version or catalog, which had no archive.
+  const unarchived = await archive(work, ours);
+  if (unarchived !== undefined) {
+    await release(work, ours);
+    return { kind: 'wait', why: unarchived };
+  }
   if (taken.busy.length === 0) return complete(work, chunk, ours);
   await settleLocks(work, ours, 'complete');
   const { office, journal } = work;

@@ -57,6 +57,18 @@ export async function release(work: Work, locked: readonly LockedLetter[]): Prom
   }
 }
 
+/**
+ * Before letters of a discard are removed: writes their copies, if the source has an archive. A reason means that not all are kept, so
+ * that none of these letters may be removed; once a chunk is `sent` they are written again, which makes the same blobs.
+ */
+export async function archive(work: Work, locked: readonly LockedLetter[]): Promise<string | undefined> {
+  const { office, source, journal } = work;
+  if (journal.head.action !== 'discard' || !source.archive) return undefined;
+  const { kept, why } = await office.store.archive.keep(source, 'discarded', locked);
+  if (why === undefined) return undefined;
+  return `${kept.filter((one) => !one).length} letters could not be archived, and stay: ${why}`;
+}
+
 /** How many of these letters may be in the target without anybody being sure. */
 export function flagged(exceptions: readonly Exception[]): number {
   return exceptions.filter(({ maybeDuplicate }) => maybeDuplicate).length;

@@ -11,17 +11,32 @@ import { takeSnapshot } from '../watch/collect.ts';
 import { expiryCutoff } from './policy.ts';
 
 /** Most letters that one run removes from one source; the next run goes on. */
-const MAX_PER_RUN = 1000;
+const MAX_PER_RUN = 10_000;
 /** Most letters that one run tries: those that cannot be removed must not keep the others from their turn. */
-const MAX_TRIED = 10_000;
+const MAX_TRIED = 20_000;
+/** Most records kept in memory of letters that are not held, to know them by when they are received. */
+const MAX_ACTIVE = 10_000;
+/** Most letters of others that are locked at the same time while those that are due are received. */
+const MAX_SPARED = 1000;
 const CHUNK = 100;
+/** So many chunks in a row of which nothing could be archived, and the run ends: the archive is out. */
+const MAX_UNARCHIVED = 3;
+/** After this long a source has a smaller share, so that more of them have their turn, ms. */
+const LATE_AFTER = 240_000;
+const MAX_WHEN_LATE = 1000;
+/** After this long the sources that are left have their turn next time, ms: the host ends a function after ten minutes. */
+const OVER_AFTER = 420_000;
 
 /** What a cleanup did to one source. */
 export interface Expiry {
   readonly removed: number;
-  /** Past their retention, but locked by somebody or not held yet; tried again next time. */
+  /** Past their retention, but locked by somebody, not held yet, or not archived; tried again next time. */
   readonly left: number;
+  /** How many of those are left because the archive did not take them. */
+  readonly unarchived: number;
 }
+
+const NOTHING: Expiry = { removed: 0, left: 0, unarchived: 0 };
 
 /** What the next cleanup would remove. Changes nothing. */
 export interface ExpiryPreview {
@@ -49,23 +64,20 @@ export async function previewExpiry(office: Office, source: Source, show: number
 }
 
 /**
- * Removes what is past its retention, at most {@link MAX_PER_RUN} letters, under the source's lease: a run and a cleanup never
- * work on one source at a time. Throws `DLO_SOURCE_BUSY` while a run has the source.
+ * Removes what is past its retention, at most `max` letters, under the source's lease: a run and a cleanup never work on one
+ * source at a time. Throws `DLO_SOURCE_BUSY` while a run has the source.
  */
-export async function expireSource(office: Office, source: Source): Promise<Expiry> {
+export async function expireSource(office: Office, source: Source, max: number = MAX_PER_RUN): Promise<Expiry> {
   const cutoff = expiryCutoff(source, office.clock());
-  if (cutoff === undefined) return { removed: 0, left: 0 };
-  const due: LetterRecord[] = [];
-  for await (const record of office.store.letters.open(source.key, { seenUntil: cutoff, pageSize: CHUNK })) {
-    due.push(record);
-    if (due.length >= MAX_TRIED) break;
-  }
-  if (due.length === 0) return { removed: 0, left: 0 };
+  if (cutoff === undefined) return NOTHING;
+  const due = inChunks(office.store.letters.open(source.key, { seenUntil: cutoff, pageSize: CHUNK }));
+  const first = await due.next();
+  if (first.done) return NOTHING;
   const lease = await office.store.sources.acquire(source.key, 'expire', office.clock(), office.leaseMs);
   try {
     const queue = await office.broker.open(source);
     try {
-      const result = await remove({ office, source, queue, lease }, due);
+      const result = await remove({ office, source, queue, lease, max }, first.value, due);
       if (result.removed > 0) await takeSnapshot(office, source);
       return result;
     } finally {
@@ -76,10 +88,24 @@ export async function expireSource(office: Office, source: Source): Promise<Expi
   }
 }
 
+/** The records, some at a time: a source may have more than fit into memory. */
+async function* inChunks(records: AsyncIterable<LetterRecord>): AsyncGenerator<LetterRecord[], undefined> {
+  let chunk: LetterRecord[] = [];
+  for await (const record of records) {
+    chunk.push(record);
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
 interface Cleanup {
   readonly office: Office;
   readonly source: Source;
   readonly queue: DeadLetterQueue;
+  /** Most letters to remove. */
+  readonly max: number;
   lease: Lease;
 }
 
@@ -89,40 +115,64 @@ async function keepLease(cleanup: Cleanup): Promise<void> {
 }
 
 /** Held letters are taken by number; what is active is collected first (`defer`), or received (`observe`). */
-async function remove(cleanup: Cleanup, due: readonly LetterRecord[]): Promise<Expiry> {
-  const held = await removeHeld(cleanup, due);
-  if (cleanup.source.mode === 'defer' || held.active.length === 0) {
-    return { removed: held.removed, left: held.left + held.active.length };
+async function remove(
+  cleanup: Cleanup,
+  first: readonly LetterRecord[],
+  others: AsyncIterable<readonly LetterRecord[]>,
+): Promise<Expiry> {
+  const total = new Total();
+  const active: LetterRecord[] = [];
+  let tried = 0;
+  const isEnough = async (chunk: readonly LetterRecord[]) => {
+    total.add(await removeHeld(cleanup, chunk, active));
+    tried += chunk.length;
+    return total.removed >= cleanup.max || tried >= MAX_TRIED || active.length >= MAX_ACTIVE || total.isArchiveOut;
+  };
+  if (!(await isEnough(first))) for await (const chunk of others) if (await isEnough(chunk)) break;
+  if (cleanup.source.mode === 'observe' && active.length > 0 && !total.isArchiveOut) {
+    total.add(await removeActive(cleanup, active));
   }
-  const active = await removeActive(cleanup, held.active);
-  return { removed: held.removed + active.removed, left: held.left + active.left };
+  return total;
 }
 
-async function removeHeld(
-  cleanup: Cleanup,
-  due: readonly LetterRecord[],
-): Promise<Expiry & { active: readonly LetterRecord[] }> {
-  const active: LetterRecord[] = [];
-  let removed = 0;
-  let left = 0;
-  for (let i = 0; i < due.length && removed < MAX_PER_RUN; i += CHUNK) {
-    const { office, source, queue } = cleanup;
-    await keepLease(cleanup);
-    const part = byNumber(due.slice(i, i + CHUNK));
-    const taken = await queue.take([...part.keys()]);
-    const { same, strangers } = check(taken.locked, part);
-    await queue.release(strangers.map(({ lock }) => lock));
-    const lost = await complete(cleanup, same);
-    // Somebody else removed these, or a cleanup that died before it could say so.
-    for (const number of taken.absent) {
-      const isGone = await office.store.letters.markGone(source.key, number, office.clock());
-      if (isGone) tellLeft(office, source, 'gone', 1);
-    }
-    active.push(...taken.active.flatMap((number) => part.get(number) ?? []));
-    removed += same.length - lost;
-    left += lost + taken.busy.length + strangers.length;
+/** What was done to the letters of a source so far. */
+class Total implements Expiry {
+  removed = 0;
+  left = 0;
+  unarchived = 0;
+  #unarchivedChunks = 0;
+
+  add({ removed, left, unarchived }: Expiry): void {
+    this.removed += removed;
+    this.left += left;
+    this.unarchived += unarchived;
+    if (removed > 0) this.#unarchivedChunks = 0;
+    else if (unarchived > 0) this.#unarchivedChunks++;
   }
-  return { removed, left, active };
+
+  get isArchiveOut(): boolean {
+    return this.#unarchivedChunks >= MAX_UNARCHIVED;
+  }
+}
+
+/** Removes those of a chunk that are held. Of an `observe` source those that are not are put to `active`. */
+async function removeHeld(cleanup: Cleanup, chunk: readonly LetterRecord[], active: LetterRecord[]): Promise<Expiry> {
+  const { office, source, queue } = cleanup;
+  await keepLease(cleanup);
+  const part = byNumber(chunk);
+  const taken = await queue.take([...part.keys()]);
+  const { same, strangers } = check(taken.locked, part);
+  await queue.release(strangers.map(({ lock }) => lock));
+  const { removed, left, unarchived } = await complete(cleanup, same);
+  // Somebody else removed these, or a cleanup that died before it could say so.
+  for (const number of taken.absent) {
+    const isGone = await office.store.letters.markGone(source.key, number, office.clock());
+    if (isGone) tellLeft(office, source, 'gone', 1);
+  }
+  const others = left + taken.busy.length + strangers.length;
+  if (source.mode === 'defer') return { removed, left: others + taken.active.length, unarchived };
+  active.push(...taken.active.flatMap((number) => part.get(number) ?? []));
+  return { removed, left: others, unarchived };
 }
 
 /**
@@ -133,21 +183,21 @@ async function removeActive(cleanup: Cleanup, due: readonly LetterRecord[]): Pro
   const { office, queue } = cleanup;
   const waiting = byNumber(due);
   const spared: LockedLetter[] = [];
-  let removed = 0;
+  const total = new Total();
   try {
-    while (waiting.size > 0 && spared.length < MAX_PER_RUN) {
+    while (waiting.size > 0 && spared.length < MAX_SPARED && total.removed < cleanup.max && !total.isArchiveOut) {
       await keepLease(cleanup);
       const locked = await queue.receive(CHUNK, office.collectWaitMs);
       if (locked.length === 0) break;
       const { same, strangers } = check(locked, waiting);
       spared.push(...strangers);
-      removed += same.length - (await complete(cleanup, same));
+      total.add(await complete(cleanup, same));
       for (const { letter } of same) waiting.delete(letter.sequenceNumber);
     }
   } finally {
     await queue.release(spared.map(({ lock }) => lock));
   }
-  return { removed, left: waiting.size };
+  return { removed: total.removed, left: total.left + waiting.size, unarchived: total.unarchived };
 }
 
 function byNumber(records: readonly LetterRecord[]): Map<SequenceNumber, LetterRecord> {
@@ -166,9 +216,13 @@ function check(
   return { same, strangers: locked.filter((one) => !same.includes(one)) };
 }
 
-/** Audit, complete, mark, close the audit. Returns how many locks had ended, so that their letters are still there. */
-async function complete({ office, source, queue }: Cleanup, letters: readonly LockedLetter[]): Promise<number> {
-  if (letters.length === 0) return 0;
+/** Archives where the source wants it; then audit, complete, mark, close the audit. Those whose locks had ended are still there. */
+async function complete(cleanup: Cleanup, locked: readonly LockedLetter[]): Promise<Expiry> {
+  if (locked.length === 0) return NOTHING;
+  const { office, source, queue } = cleanup;
+  const letters = await archived(cleanup, locked);
+  const unarchived = locked.length - letters.length;
+  if (letters.length === 0) return { removed: 0, left: unarchived, unarchived };
   const numbers = letters.map(({ letter }) => letter.sequenceNumber);
   const where = { key: source.key, name: source.name };
   const operator = `retention of ${office.catalog.office}`;
@@ -179,26 +233,52 @@ async function complete({ office, source, queue }: Cleanup, letters: readonly Lo
   await office.store.letters.close(source.key, gone, 'expired', office.clock());
   tellLeft(office, source, 'expired', gone.length);
   const lost = numbers.length - gone.length;
-  await office.store.audit.close(
-    audit,
-    `${gone.length} removed${lost > 0 ? `, ${lost} locks lost` : ''}`,
-    office.clock(),
-  );
-  return lost;
+  const outcome = `${gone.length} removed${lost > 0 ? `, ${lost} locks lost` : ''}`;
+  await office.store.audit.close(audit, outcome, office.clock());
+  return { removed: gone.length, left: lost + unarchived, unarchived };
 }
 
-/** Cleans up every source, then forgets old records. A source that fails or is busy does not keep the next from its turn. */
+/** Those whose copies are in the archive, if there have to be any. The others are given back: nothing goes that was not archived. */
+async function archived(cleanup: Cleanup, locked: readonly LockedLetter[]): Promise<readonly LockedLetter[]> {
+  const { office, source, queue } = cleanup;
+  if (!source.archive) return locked;
+  const { kept, why } = await office.store.archive.keep(source, 'expired', locked);
+  if (why !== undefined) {
+    const others = locked.filter((_one, i) => !kept[i]);
+    office.log(`expire ${source.name}: ${others.length} letters could not be archived and stay: ${why}`);
+    await queue.release(others.map(({ lock }) => lock));
+  }
+  await keepLease(cleanup); // it may have taken long, and what comes now cannot be undone
+  return locked.filter((_one, i) => kept[i]);
+}
+
+/**
+ * Cleans up every source for which there is time. A source that fails or is busy does not keep the next from its turn, nor does
+ * its place in the catalog: where a cleanup begins is chance.
+ */
 export async function expireAll(office: Office, sources: readonly Source[]): Promise<void> {
-  for (const source of sources) {
-    try {
-      const { removed, left } = await expireSource(office, source);
-      tellExpired(office, source, removed, left);
-      if (removed + left > 0) office.log(`expire ${source.name}: ${removed} removed, ${left} left for the next time`);
-    } catch (error) {
-      const isBusy = isOfficeError(error, 'DLO_SOURCE_BUSY');
-      if (!isBusy) tellCleanupFailed(office, source);
-      const why = isBusy ? 'busy, tried again next time' : 'failed';
-      office.log(`expire ${source.name}: ${why}: ${errorText(error)}`);
+  const begun = office.clock();
+  const start = sources.length === 0 ? 0 : Buffer.from(office.random(4)).readUInt32BE() % sources.length;
+  for (const [i, source] of [...sources.slice(start), ...sources.slice(0, start)].entries()) {
+    const elapsed = office.clock() - begun;
+    if (elapsed > OVER_AFTER) {
+      office.log(`expire: ${sources.length - i} sources have their turn next time`);
+      return;
     }
+    await expireOne(office, source, elapsed > LATE_AFTER ? MAX_WHEN_LATE : MAX_PER_RUN);
+  }
+}
+
+async function expireOne(office: Office, source: Source, max: number): Promise<void> {
+  try {
+    const { removed, left, unarchived } = await expireSource(office, source, max);
+    if (unarchived > 0) tellCleanupFailed(office, source);
+    tellExpired(office, source, removed, left);
+    if (removed + left > 0) office.log(`expire ${source.name}: ${removed} removed, ${left} left for the next time`);
+  } catch (error) {
+    const isBusy = isOfficeError(error, 'DLO_SOURCE_BUSY');
+    if (!isBusy) tellCleanupFailed(office, source);
+    const why = isBusy ? 'busy, tried again next time' : 'failed';
+    office.log(`expire ${source.name}: ${why}: ${errorText(error)}`);
   }
 }

@@ -1,4 +1,5 @@
-/** The office's store: Azure Tables and one queue. Only this folder imports the storage SDKs. */
+/** The office's store: Azure Tables, one queue, one blob container. Only this folder imports the storage SDKs. */
+import { Archive } from './archive.ts';
 import { AuditStore } from './audit.ts';
 import { storageConnection } from './connection.ts';
 import { GroupStore } from './groups.ts';
@@ -18,6 +19,7 @@ export interface Store {
   readonly triage: TriageStore;
   readonly audit: AuditStore;
   readonly runs: RunQueue;
+  readonly archive: Archive;
 }
 
 /**
@@ -39,5 +41,6 @@ export function openStore(
     triage: new TriageStore(tables),
     audit: new AuditStore(tables, newId),
     runs: new RunQueue(storageConnection(settings, 'queue')),
+    archive: new Archive(() => storageConnection(settings, 'blob'), office),
   };
 }

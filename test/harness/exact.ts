@@ -75,7 +75,7 @@ function idOf(message: Buffer): string {
 }
 
 /** Sends encoded messages one by one, byte for byte. */
-async function sendRaw(office: TestOffice, queue: string, messages: readonly Buffer[]): Promise<void> {
+export async function sendRaw(office: TestOffice, queue: string, messages: readonly Buffer[]): Promise<void> {
   const settings = { ServiceBus: office.broker.connectionString };
   const owner = { team: 'test', contact: 'test' };
   const sources = [{ name: `raw-${randomUUID()}`, queue, mode: 'observe', owner, entity: PLAIN }];

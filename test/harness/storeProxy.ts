@@ -49,8 +49,10 @@ export interface StoreProxy {
   readonly calls: number;
   /** From now on that share of calls has trouble. */
   fail(share: number): void;
-  /** Gives `trouble` to the next call of `method` (`GET` or any write) to a table whose path or body has `text` in it. */
-  strike(trouble: Trouble, method: 'GET' | 'write', text: string): Strike;
+  /** Gives `trouble` to the next call of `method` (`GET` or any write) to `service` whose path or body has `text` in it. */
+  strike(trouble: Trouble, method: 'GET' | 'write', text: string, service?: 'table' | 'blob'): Strike;
+  /** From now on every call to the blobs is answered with 503, or none. */
+  blobsOut(isOut: boolean): void;
   /** Stops at the table write after the next `skip` ones. */
   stopAt(skip: number, when: 'before' | 'after'): Stop;
   close(): Promise<void>;
@@ -59,7 +61,7 @@ export interface StoreProxy {
 interface Call {
   readonly method: string;
   readonly path: string;
-  readonly kind: 'table' | 'queue' | 'other';
+  readonly kind: 'table' | 'queue' | 'blob';
   readonly body: Buffer;
   readonly isWrite: boolean;
   readonly isConditional: boolean;
@@ -72,7 +74,7 @@ export async function openStoreProxy(connectionString: string, seed: number): Pr
   const endpoints = [...connectionString.matchAll(/(Blob|Queue|Table)Endpoint=http:\/\/127\.0\.0\.1:(\d+)/g)];
   let through = connectionString;
   for (const [text = '', service, port] of endpoints) {
-    const kind = service === 'Table' ? 'table' : service === 'Queue' ? 'queue' : 'other';
+    const kind = service === 'Table' ? 'table' : service === 'Queue' ? 'queue' : 'blob';
     const own = await proxy.listen(kind, Number(port));
     through = through.replace(text, text.replace(`:${port}`, `:${own}`));
   }
@@ -85,7 +87,10 @@ export async function openStoreProxy(connectionString: string, seed: number): Pr
     fail: (share) => {
       proxy.share = share;
     },
-    strike: (trouble, method, text) => proxy.strike(trouble, method, text),
+    strike: (trouble, method, text, service = 'table') => proxy.strike(trouble, method, text, service),
+    blobsOut: (isOut) => {
+      proxy.isBlobOut = isOut;
+    },
     stopAt: (skip, when) => proxy.stopAt(skip, when),
     close: () => proxy.close(),
   };
@@ -95,6 +100,7 @@ interface ArmedStrike {
   readonly trouble: Trouble;
   readonly method: 'GET' | 'write';
   readonly text: string;
+  readonly service: 'table' | 'blob';
   isHit: boolean;
 }
 
@@ -106,6 +112,7 @@ interface ArmedStop {
 
 class Account {
   share = 0;
+  isBlobOut = false;
   calls = 0;
   readonly troubles = Object.fromEntries(TROUBLES.map((trouble) => [trouble, 0])) as Record<Trouble, number>;
   readonly #dice: Dice;
@@ -133,8 +140,8 @@ class Account {
     return (server.address() as AddressInfo).port;
   }
 
-  strike(trouble: Trouble, method: 'GET' | 'write', text: string): Strike {
-    const strike = { trouble, method, text, isHit: false };
+  strike(trouble: Trouble, method: 'GET' | 'write', text: string, service: 'table' | 'blob'): Strike {
+    const strike = { trouble, method, text, service, isHit: false };
     this.#strikes.add(strike);
     return strike;
   }
@@ -167,6 +174,7 @@ class Account {
       stop.hit();
       return;
     }
+    if (kind === 'blob' && this.isBlobOut) return refuse(response, 503, 'ServerBusy');
     const { trouble, tries } = this.#troubleOf(call, String(incoming.headers['x-ms-client-request-id'] ?? ''));
     const path = this.#pathOf(call);
     switch (trouble) {
@@ -224,7 +232,7 @@ class Account {
 
   #struckBy(call: Call): Trouble | undefined {
     for (const strike of this.#strikes) {
-      if (call.kind !== 'table' || call.isWrite !== (strike.method === 'write')) continue;
+      if (call.kind !== strike.service || call.isWrite !== (strike.method === 'write')) continue;
       if (!call.path.includes(strike.text) && !call.body.includes(strike.text)) continue;
       this.#strikes.delete(strike);
       strike.isHit = true;
@@ -312,7 +320,9 @@ function withTop(path: string, top: number): string {
 
 function answer(response: ServerResponse, { status, headers, content }: Kept): void {
   const { connection: _own, 'transfer-encoding': _whole, ...rest } = headers;
-  response.writeHead(status, { ...rest, 'content-length': content.length });
+  // The answer to a HEAD tells the length of what it leaves out.
+  const length = response.req.method === 'HEAD' ? headers['content-length'] : content.length;
+  response.writeHead(status, { ...rest, ...(length !== undefined && { 'content-length': length }) });
   response.end(content);
 }
 

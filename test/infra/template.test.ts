@@ -7,6 +7,7 @@ import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { ROLES } from '../../shared/http/caller.ts';
 import { openOffice } from '../../shared/open.ts';
 import { targetOf } from '../../shared/plan/preflight.ts';
+import { ARCHIVE_CONTAINER } from '../../shared/store/archive.ts';
 import { RUNS_QUEUE } from '../../shared/store/runsQueue.ts';
 import { type Expression, isExpression, parseExpression } from './arm/expression.ts';
 import { type Fields, fields, Later, list, text, type Value } from './arm/functions.ts';
@@ -393,10 +394,10 @@ describe('storage', () => {
     const [rule, ...others] = list(policy.rules).map(fields);
     expect(others).toEqual([]);
     expect(fields(rule?.definition)).toMatchObject({
-      filters: { prefixMatch: ['dead-letter-archive/'] },
+      filters: { prefixMatch: [`${ARCHIVE_CONTAINER}/`] },
       actions: { baseBlob: { delete: { daysAfterModificationGreaterThan: 400 } } },
     });
-    expect(names('blobServices/containers')).toEqual(['app-package', 'dead-letter-archive']);
+    expect(names('blobServices/containers')).toEqual(['app-package', ARCHIVE_CONTAINER]);
   });
 
   test('the app is deployed from its container', () => {

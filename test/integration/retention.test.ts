@@ -3,6 +3,9 @@ import type { ServiceBusReceivedMessage, ServiceBusReceiver } from '@azure/servi
 import Long from 'long';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sourceKey } from '../../shared/catalog.ts';
+import { type Office, sourceNamed } from '../../shared/office.ts';
+import { openOffice } from '../../shared/open.ts';
+import { expireSource } from '../../shared/retention/expire.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 
 const DAY = 86_400_000;
@@ -203,19 +206,34 @@ test('a recorded letter that is not held yet is left until it is', async () => {
   expect(dlq('unheld')).toEqual([]);
 });
 
-test('one cleanup removes a thousand letters of a source, the next the rest', async () => {
-  await die('many', 1020);
+test('a cleanup goes through all that is due, page by page; one that comes late in a long run removes its share, the next the rest', async () => {
+  await die('many', 1220);
   await office.collect('many');
   await pass(15);
   const dry = await preview('many');
-  expect(dry).toMatchObject({ count: 1020, more: false });
+  expect(dry).toMatchObject({ count: 1220, more: false });
   expect(dry.letters).toHaveLength(100);
-  await clean();
-  expect(dlq('many')).toHaveLength(20);
-  expect((await audits('many')).map(({ letterCount }) => letterCount)).toEqual(Array.from({ length: 10 }, () => 100));
+  const opened = openOffice({
+    root: new URL('../../', import.meta.url),
+    settings: office.settings,
+    log: () => {},
+  });
+  const later: Office = { ...opened, clock: () => Date.now() + today * DAY };
+  try {
+    expect(await expireSource(later, sourceNamed(later, 'many'), 100)).toEqual({
+      removed: 100,
+      left: 0,
+      unarchived: 0,
+    });
+  } finally {
+    await later.broker.close();
+  }
+  expect(dlq('many')).toHaveLength(1120);
   await clean();
   expect(dlq('many')).toEqual([]);
   expect(await office.letters('many')).toEqual([]);
+  const counts = (await audits('many')).map(({ letterCount }) => letterCount);
+  expect(counts).toEqual([20, ...Array.from({ length: 12 }, () => 100)]);
 }, 60_000);
 
 test('a source that a run holds has its turn when the run has ended, and the others have theirs now', async () => {

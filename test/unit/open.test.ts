@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { OfficeError } from '../../shared/errors.ts';
 import { openOffice } from '../../shared/open.ts';
-import { aCatalog, CONNECTION } from '../harness/values.ts';
+import { aCatalog, anEntry, CONNECTION } from '../harness/values.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'office-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -129,6 +129,17 @@ describe('settings', () => {
   ])('name the storage by identity: %j', (storage) => {
     expect(() => open({ ServiceBus: CONNECTION, ...storage })).not.toThrow();
   });
+});
+
+test('a source that is archived needs the address of the blobs, others do not', () => {
+  const settings = {
+    ServiceBus: CONNECTION,
+    AzureWebJobsStorage__tableServiceUri: 'https://t.example',
+    AzureWebJobsStorage__queueServiceUri: 'https://q.example',
+  };
+  write('catalog.json', aCatalog({ sources: [anEntry({ archive: true })] }));
+  expect(refusal(settings)).toContain('AzureWebJobsStorage');
+  expect(() => open({ ...settings, AzureWebJobsStorage__blobServiceUri: 'https://b.example' })).not.toThrow();
 });
 
 test('a bad catalog keeps the office shut', () => {
