@@ -1,5 +1,7 @@
 /** What operators do with plans: start, pause, resume, cancel, stop; and what keeps runs going without them. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { z } from 'zod';
+import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError, OfficeError } from '../errors.ts';
 import { heldSince } from '../groups/holds.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
@@ -93,7 +95,7 @@ async function begin(
   let lease: Lease;
   try {
     // Occupies the source for this plan; from here on no other run or cleanup can begin.
-    lease = await office.store.sources.acquire(source.key, head.id, now, office.leaseMs);
+    lease = await occupy(office, source, head.id);
     try {
       const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
@@ -121,6 +123,32 @@ async function begin(
   await office.store.audit.close(audit, 'started', office.clock());
   if (deadline > now) await continueRun(office, head.id, deadline, lease);
   return (await loadPlan(office, head.id)).head;
+}
+
+/** A run that has ended gives its source back at once; so often it is waited for, ms between two looks. */
+const FAREWELLS = 40;
+const FAREWELL_PAUSE = 50;
+
+/**
+ * Takes the source for a plan. A run whose end is written but that has not let go yet is waited for: who has seen it end
+ * may start the next. Throws `DLO_SOURCE_BUSY` when anything else has the source.
+ */
+async function occupy(office: Office, source: Source, id: PlanId): Promise<Lease> {
+  for (let look = 1; ; look++) {
+    try {
+      return await office.store.sources.acquire(source.key, id, office.clock(), office.leaseMs);
+    } catch (error) {
+      const isLeaving = isOfficeError(error, 'DLO_SOURCE_BUSY') && (await hasEnded(office, error.data.holder));
+      if (!isLeaving || look >= FAREWELLS) throw error;
+      await delay(FAREWELL_PAUSE);
+    }
+  }
+}
+
+async function hasEnded(office: Office, holder: unknown): Promise<boolean> {
+  const id = typeof holder === 'string' ? parsePlanId(holder) : undefined;
+  const state = id && (await office.store.plans.head(id))?.head.state;
+  return state !== undefined && state !== 'running' && state !== 'observing';
 }
 
 /** Throws `DLO_CONTENDED` when somebody else has changed the plan, and only then. */
