@@ -5,7 +5,7 @@ import type { BodyKind } from '../letter.ts';
  * Largest body that is looked into, bytes. Parsing one of this size takes one or two milliseconds when it is nothing but keys;
  * a larger one is not touched, and the classification says so.
  */
-export const MAX_BODY = 65_536;
+export const MAX_BODY = 32_768;
 
 /** What is known of a body before it is read. */
 interface Described {

@@ -78,8 +78,8 @@ export function findException(text: string | undefined): Printed {
   let offset = 0;
   for (const line of linesOf(cut, 50)) {
     for (let from = 0, tries = 0; from >= 0 && tries < 20; tries++) {
-      const part = line.slice(from);
-      if (headOf(beforeArrow(part)) !== undefined) return readException(cut.slice(offset + from));
+      if (headOf(beforeArrow(line.slice(from, from + MAX_HEAD))) !== undefined)
+        return readException(cut.slice(offset + from));
       const next = line.indexOf(': ', from);
       from = next < 0 ? -1 : next + 2;
     }

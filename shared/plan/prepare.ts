@@ -44,6 +44,9 @@ export const MAX_CHUNK = MAX_JOURNAL_ROWS - 3;
 /** Bytes a message gains in a batch: its framing and the replay's properties. */
 const OVERHEAD = 500;
 
+/** As many as the store gives at once: each page costs it a search. */
+const RECORDS_A_PAGE = 1000;
+
 /** What an operator asks to be planned. */
 export interface PlanRequest {
   readonly action: Action;
@@ -191,6 +194,7 @@ async function layOut(
   const timeToLive = timeToLiveOf(journal.head.choices);
   const from = journal.head.cursor;
   const options = {
+    pageSize: RECORDS_A_PAGE,
     ...(from !== undefined && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };

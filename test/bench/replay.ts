@@ -3,7 +3,9 @@
  * checks or journal, and beside the ways of others. Broker, storage and office each in a process of its own; every ratio is of
  * one run, and what is compared takes turns.
  */
+import { loadavg } from 'node:os';
 import { type Chosen, choose } from './replay/choose.ts';
+import type { CpuTimes } from './replay/cpu.ts';
 import { type Moved, moveRounds, queuesOf } from './replay/move.ts';
 import { Stage } from './replay/stage.ts';
 import { writesOfChunk } from './replay/storage.ts';
@@ -78,17 +80,38 @@ function movedRows(rounds: readonly Moved[]): Row[] {
   ];
 }
 
-/** What the storage takes for what a chunk writes and a batch records: no office can be faster on this machine. */
+/**
+ * What the storage takes for what a chunk writes and a batch records, and what CPU time it all takes: no office can be faster
+ * on this machine, and one whose cores are taken by others is slower, the more processes have to work together the more so.
+ */
 function storageRows(
   rounds: readonly Moved[],
   { markMs, journalMs, recordMs }: Awaited<ReturnType<typeof writesOfChunk>>,
 ): Row[] {
+  const cpu = (of: (round: Moved) => number) => median(rounds.map(of));
+  const sum = (times: CpuTimes) => times.self + times.office + times.broker + times.storage;
   const bareBatch = median(rounds.map(({ bare }) => 100_000 / bare.hold));
   return [
     figure('storage: marking the letters of a chunk', markMs, 'ms'),
     figure('storage: the other writes of a chunk', journalMs, 'ms'),
     figure('storage: recording a batch of 100', recordMs, 'ms'),
     figure('  the bare client for such a batch', bareBatch, 'ms'),
+    figure(
+      'CPU of a chunk: office, broker and storage',
+      cpu(({ office }) => sum(office.cpu)),
+      'ms',
+    ),
+    figure(
+      '  of it the storage, an emulator',
+      cpu(({ office }) => office.cpu.storage),
+      'ms',
+    ),
+    figure(
+      'CPU of a chunk: the bare client and broker',
+      cpu(({ bare }) => sum(bare.cpu)),
+      'ms',
+    ),
+    figure('processes that wanted a core, with those of others', loadavg()[1] ?? 0, 'processes'),
   ];
 }
 

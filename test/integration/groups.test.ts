@@ -113,8 +113,8 @@ describe('a cause that strikes four queues', () => {
     expect(found[0]).toMatchObject({
       fingerprint,
       cause: 'PaymentTimeout: no answer from <host> within <number> seconds for order <number>',
-      category: 'unknown',
-      advice: 'investigate',
+      category: 'transient',
+      advice: 'replay',
       open: 12,
       count: 12,
       messageTypes: [
@@ -158,10 +158,10 @@ describe('a cause that strikes four queues', () => {
     const only = await office.get<Json>('summary?by=cause&source=shop-b');
     expect(only).toMatchObject({ by: 'cause', total: 3, unreadable: 0 });
     expect(only.headLine).toMatch(
-      /^3 letters on shop-b, one cause: "PaymentTimeout: no answer from <host> [^"]+", (at|between) \d\d:\d\d.* UTC, to be looked at\.$/,
+      /^3 letters on shop-b, one cause: "PaymentTimeout: no answer from <host> [^"]+", (at|between) \d\d:\d\d.* UTC, safe to send back\.$/,
     );
     expect(only.counts).toMatchObject([
-      { key: fingerprint, count: 3, advice: 'investigate', sources: ['shop-b'], state: 'open' },
+      { key: fingerprint, count: 3, advice: 'replay', sources: ['shop-b'], state: 'open' },
     ]);
     const all = await office.get<{ headLine: string; counts: Json[] }>('summary?by=cause');
     expect(all.headLine).toMatch(
@@ -196,8 +196,9 @@ describe('a cause that strikes four queues', () => {
     }
     expect(everything.length).toBeGreaterThan(1);
     expect(paged).toEqual(everything);
-    expect((await list('category=unknown')).groups.length).toBe(everything.length);
-    expect((await list('category=transient')).groups).toEqual([]);
+    expect((await list('category=transient')).groups).toMatchObject([{ fingerprint }]);
+    expect((await list('category=unknown')).groups.length).toBe(everything.length - 1);
+    expect((await list('category=oversized')).groups).toEqual([]);
     expect((await list('state=on-hold')).groups).toEqual([]);
     expect((await list('state=open')).groups.length).toBe(everything.length);
   });

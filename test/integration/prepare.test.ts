@@ -7,7 +7,7 @@ import { openStore, type Store } from '../../shared/store/index.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';
 
-const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
+const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7'];
 let office: TestOffice;
 let store: Store;
 beforeAll(async () => {
@@ -136,4 +136,20 @@ test('the watchdog frees a source whose holder died before it had begun, and one
     }, 'the source to be free');
   }
   expect((await office.run(plan)).counts).toMatchObject({ done: 1 });
+});
+
+// Here, because the client writes an expiry by its own clock, and this file leaves the broker's alone.
+test('a time to live so short that it kills again is told, and replaced where the plan says so', async () => {
+  await office.send('p7', { messageId: 'brief', body: 'x', timeToLive: 30_000 });
+  await office.deadLetterAll('p7');
+  await office.held(1, 'p7');
+  const warned = await office.plan({}, 'p7');
+  expect(warned.findings).toMatchObject([{ code: 'ttl-short', level: 'warn', letters: 1 }]);
+  const longer = await office.plan({ choices: { timeToLive: 'PT6H' } }, 'p7');
+  expect(longer.findings).toEqual([]);
+  expect(await office.run(longer)).toMatchObject({ counts: { done: 1 } });
+  const receiver = office.client.createReceiver('p7', { receiveMode: 'receiveAndDelete' });
+  const [message] = await receiver.receiveMessages(1);
+  await receiver.close();
+  expect(message).toMatchObject({ messageId: 'brief', timeToLive: 6 * 3_600_000 });
 });

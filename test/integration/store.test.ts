@@ -150,6 +150,7 @@ test('a new judgement reaches the letters that are still open and the same, and 
   expect(now[4]).toEqual(
     before && {
       ...before,
+      cause: 'L',
       classification: { ...before.classification, ...judged, evidence: before.classification.evidence },
     },
   );
@@ -200,4 +201,21 @@ test('1,000 letters are listed in the order of their numbers, also beyond 2^53',
     byFingerprint: new Map([[causeOf({}).fingerprint, 1000]]),
     oldest: NOW,
   });
+});
+
+test('named letters are found by their numbers: those that are open, each once, in order, from any of them on', async () => {
+  const numbers = Array.from({ length: 250 }, (_, i) => String(2n ** 60n + BigInt(i)) as SequenceNumber);
+  const [first, second, third] = numbers as [SequenceNumber, SequenceNumber, SequenceNumber];
+  const letters = numbers.map((sequenceNumber) => ({ letter: aLetter({ sequenceNumber }), classification }));
+  await store.letters.record(source, letters, NOW);
+  await store.letters.close(source, [second], 'replayed', NOW);
+  const among = async (named: SequenceNumber[], from?: SequenceNumber) => {
+    const found: SequenceNumber[] = [];
+    const options = from === undefined ? {} : { from };
+    for await (const { letter } of store.letters.openAmong(source, named, options)) found.push(letter.sequenceNumber);
+    return found;
+  };
+  expect(await among(['7' as SequenceNumber, third, second, first, third])).toEqual([first, third]);
+  expect(await among([third, first], second)).toEqual([third]);
+  expect(await among(numbers.toReversed())).toEqual(numbers.filter((number) => number !== second));
 });

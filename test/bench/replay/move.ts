@@ -1,11 +1,13 @@
 /** All letters of a queue: collected and replayed by the office, held and moved by the bare client. */
+import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
 import { hold, move, moveOneByOne } from './bare.ts';
+import { type CpuTimes, cpuBetween } from './cpu.ts';
 import type { BenchOffice, Stage } from './stage.ts';
 
-/** Letters a second, in one round. */
+/** Letters a second, in one round, and the CPU time of a chunk, ms. */
 export interface Moved {
-  readonly office: { readonly collect: number; readonly run: number };
-  readonly bare: { readonly hold: number; readonly move: number; readonly loop: number };
+  readonly office: { readonly collect: number; readonly run: number; readonly cpu: CpuTimes };
+  readonly bare: { readonly hold: number; readonly move: number; readonly loop: number; readonly cpu: CpuTimes };
 }
 
 /** Letters that warm an office up before it is measured. */
@@ -53,8 +55,11 @@ async function round(
   const plan = await office.plan(mine, {}, count);
   const [loopFirst, loopSecond] = [first.splice(0, loop / 2), second.splice(0, loop / 2)];
   const { ms: loopBefore } = await timed(() => moveOneByOne(stage.client, bare, loopFirst));
+  const cpuBefore = stage.cpu(office);
   const { ms: moveBefore } = await timed(() => move(stage.client, bare, first));
+  const cpuBetweenBoth = stage.cpu(office);
   const { ms: run } = await timed(() => office.run(plan));
+  const cpuAfter = stage.cpu(office);
   const { ms: moveAfter } = await timed(() => move(stage.client, bare, second));
   const { ms: loopAfter } = await timed(() => moveOneByOne(stage.client, bare, loopSecond));
 
@@ -62,11 +67,16 @@ async function round(
   await stage.empty(bare);
   const rate = (done: number, ms: number) => (done * 1000) / ms;
   return {
-    office: { collect: rate(count, collect), run: rate(count, run) },
+    office: {
+      collect: rate(count, collect),
+      run: rate(count, run),
+      cpu: cpuBetween(cpuBetweenBoth, cpuAfter, count / MAX_CHUNK),
+    },
     bare: {
       hold: rate(count, holdBefore + holdAfter),
       move: rate(count - loop, moveBefore + moveAfter),
       loop: rate(loop, loopBefore + loopAfter),
+      cpu: cpuBetween(cpuBefore, cpuBetweenBoth, first.length / MAX_CHUNK),
     },
   };
 }

@@ -10,6 +10,7 @@ import { keysByRight } from '../../../local/rights.ts';
 import { withHeap } from '../../harness/heap.ts';
 import { type OfficeProcess, startOfficeProcess } from '../../harness/host.ts';
 import type { Question } from './child.ts';
+import { type CpuTimes, cpuTimes } from './cpu.ts';
 
 /** Heap of the storage, megabytes: it keeps everything in memory, several kilobytes a row. */
 const STORAGE_HEAP = 8192;
@@ -103,6 +104,11 @@ export class Stage {
     return this.#ask({ ask: 'numbers', path: `${queue}/$DeadLetterQueue` });
   }
 
+  /** CPU time that all have used until now. */
+  cpu(office: BenchOffice): CpuTimes {
+    return cpuTimes(office.pid, this.#broker.pid);
+  }
+
   async close(): Promise<void> {
     await this.client.close();
     const ended = once(this.#broker, 'exit');
@@ -131,6 +137,10 @@ export class BenchOffice {
     this.#readKey = readKey;
   }
 
+  get pid(): number | undefined {
+    return this.#app.process.pid;
+  }
+
   /** One collecting pass; how many letters it held. */
   async collect(source: string): Promise<number> {
     const { collected } = await this.#post<{ collected: number }>(`sources/${source}/collect`, {}, this.#readKey);
@@ -144,6 +154,11 @@ export class BenchOffice {
       if (more === 0) throw new Error(`only ${held} of ${count} letters were collected`);
       held += more;
     }
+  }
+
+  /** Records all letters that are held and not known to it. */
+  async reconcile(): Promise<void> {
+    await this.#app.run('reconcile');
   }
 
   /** A plan over `count` letters, ready to be run. */
