@@ -3,9 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, matchesGlob, resolve } from 'node:path';
+import { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, buildApp } from '../../build.ts';
 import { ROUTE_TABLE } from '../../functions/routeTable.ts';
+import { ARCHIVE_CONTAINER } from '../../shared/store/archive.ts';
 import { load } from '../bench/start/measure.ts';
 import { expectOfficeToBeExact } from '../harness/exact.ts';
 import { type Ingestion, openIngestion } from '../harness/ingestion.ts';
@@ -37,7 +39,7 @@ beforeAll(async () => {
   office = await openTestOffice({
     root,
     entry: 'dist/main.js',
-    sources: [{ name: 'orders' }, { name: 'exact' }],
+    sources: [{ name: 'orders' }, { name: 'exact' }, { name: 'thrown', archive: true }],
     settings: {
       ...ingestion.settings,
       APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=client-of-telemetry;Authorization=AAD',
@@ -61,9 +63,28 @@ test('what the built file sends back is what died, for every type and every body
   await expectOfficeToBeExact(office, 'exact');
 });
 
+test('the built file archives what it discards', async () => {
+  await office.deadLetters(2, 'thrown');
+  const plan = await office.plan({ action: 'discard' }, 'thrown');
+  await office.post(`plans/${plan.id}/discard`, { confirm: 2 }, 'discard', { prefer: 'wait=20' });
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 2 });
+  const names: string[] = [];
+  for await (const { name } of new ContainerClient(office.storage, ARCHIVE_CONTAINER).listBlobsFlat()) names.push(name);
+  expect(names).toHaveLength(2);
+});
+
 test('the built file registers every function of the sources', () => {
   const names = office.process.functions.map(({ name }) => name);
-  const others = ['classify-orders', 'classify-exact', 'collect', 'reconcile', 'expire', 'continue', 'watch'];
+  const others = [
+    'classify-orders',
+    'classify-exact',
+    'classify-thrown',
+    'collect',
+    'reconcile',
+    'expire',
+    'continue',
+    'watch',
+  ];
   expect(names.toSorted()).toEqual([...others, ...ROUTE_TABLE.map(({ name }) => name)].toSorted());
 });
 
