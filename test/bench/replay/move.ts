@@ -81,6 +81,37 @@ async function round(
   };
 }
 
+/** Letters of the loop far away. */
+const FAR_LOOPED = 100;
+
+/**
+ * `letters` with office and bare client `ms` away from the broker in each direction, and the office from its storage too: how it
+ * is in a data centre, where a round trip costs more than the work at its end. Letters a second.
+ */
+export async function moveFar(
+  stage: Stage,
+  letters: number,
+  ms: number,
+): Promise<Record<'run' | 'move' | 'loop', number>> {
+  const office = await stage.office(ms);
+  const client = await stage.farClient(ms);
+  try {
+    await stage.fill(['far', 'bare-far'], letters);
+    await office.collectAll('far', letters);
+    const numbers = await hold(stage.client, 'bare-far', letters);
+    const looped = numbers.splice(0, FAR_LOOPED);
+    const plan = await office.plan('far', {}, letters);
+    const loop = await timed(() => moveOneByOne(client, 'bare-far', looped));
+    const moved = await timed(() => move(client, 'bare-far', numbers));
+    const run = await timed(() => office.run(plan));
+    const rate = (done: number, took: { ms: number }) => (done * 1000) / took.ms;
+    return { run: rate(letters, run), move: rate(numbers.length, moved), loop: rate(looped.length, loop) };
+  } finally {
+    await client.close();
+    await office.close();
+  }
+}
+
 /** How long `work` took, ms, and what it gave. */
 export async function timed<Result>(work: () => Promise<Result>): Promise<{ result: Result; ms: number }> {
   const began = performance.now();
