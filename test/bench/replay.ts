@@ -39,61 +39,35 @@ export async function bench(): Promise<Row[]> {
 }
 
 function movedRows(rounds: readonly Moved[]): Row[] {
-  const of = (value: (round: Moved) => number) => median(rounds.map(value));
+  const rate = (name: string, of: (round: Moved) => number) => figure(name, median(rounds.map(of)), 'letters/s');
+  const ratio = (of: (round: Moved) => number) => median(rounds.map(of));
   return [
-    figure(
-      `replay of ${LETTERS} letters`,
-      of(({ office }) => office.run),
-      'letters/s',
-    ),
-    figure(
-      '  the bare client, same chunks',
-      of(({ bare }) => bare.move),
-      'letters/s',
-    ),
-    figure(
-      '  get, publish, acknowledge one by one',
-      of(({ bare }) => bare.loop),
-      'letters/s',
-    ),
-    atLeast(
-      'replay to the bare client',
-      of(({ office, bare }) => office.run / bare.move),
-      'times',
-      0.6,
-    ),
-    atLeast(
-      'replay to one by one',
-      of(({ office, bare }) => office.run / bare.loop),
-      'times',
-      8,
-    ),
-    figure(
-      `collect of ${LETTERS} letters`,
-      of(({ office }) => office.collect),
-      'letters/s',
-    ),
-    figure(
-      '  the bare client, receive and defer',
-      of(({ bare }) => bare.hold),
-      'letters/s',
-    ),
-    atLeast(
-      'collect to the bare client',
-      of(({ office, bare }) => office.collect / bare.hold),
-      'times',
-      0.5,
-    ),
+    rate(`replay of ${LETTERS} letters`, ({ office }) => office.run),
+    rate('  the bare client, same chunks', ({ bare }) => bare.move),
+    rate('  get, publish, acknowledge one by one', ({ bare }) => bare.loop),
+    atLeast('replay to the bare client', ratio(replayToBare), 'times', 0.6),
+    atLeast('replay to one by one', ratio(replayToLoop), 'times', 8),
+    figure('  the bare client to one by one', ratio(bareToLoop), 'times'),
+    rate(`collect of ${LETTERS} letters`, ({ office }) => office.collect),
+    rate('  the bare client, receive and defer', ({ bare }) => bare.hold),
+    atLeast('collect to the bare client', ratio(collectToBare), 'times', 0.5),
   ];
 }
 
+const replayToBare = ({ office, bare }: Moved) => office.run / bare.move;
+const replayToLoop = ({ office, bare }: Moved) => office.run / bare.loop;
+const bareToLoop = ({ bare }: Moved) => bare.move / bare.loop;
+const collectToBare = ({ office, bare }: Moved) => office.collect / bare.hold;
+
 /** On one machine a round trip costs a fraction of a millisecond, which is what the loop has many of. */
-function farRows({ run, move, loop }: Awaited<ReturnType<typeof moveFar>>): Row[] {
+function farRows({ collect, hold, run, move, loop }: Awaited<ReturnType<typeof moveFar>>): Row[] {
   const away = `${FAR_MS} ms away`;
   return [
     figure(`replay of ${FAR_LETTERS} letters, all ${away}`, run, 'letters/s'),
     atLeast('  to the bare client', run / move, 'times', 0.6),
     atLeast('  to one by one', run / loop, 'times', 8),
+    figure(`collect of ${FAR_LETTERS} letters, all ${away}`, collect, 'letters/s'),
+    atLeast('  to the bare client', collect / hold, 'times', 0.5),
   ];
 }
 

@@ -4,7 +4,7 @@ import Long from 'long';
 import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
 
 /** As the office receives. */
-const BATCH = 100;
+export const BATCH = 100;
 /** What one link of the client can hold without settling; its ring has 2,048 places. */
 const HOLD = 2000;
 const EXACT = { subQueueType: 'deadLetter', skipParsingBodyAsJson: true, maxAutoLockRenewalDurationInMs: 0 } as const;
