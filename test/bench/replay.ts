@@ -8,7 +8,7 @@ import { type Chosen, choose } from './replay/choose.ts';
 import type { CpuTimes } from './replay/cpu.ts';
 import { type Moved, moveFar, moveRounds, queuesOf } from './replay/move.ts';
 import { Stage } from './replay/stage.ts';
-import { writesOfChunk } from './replay/storage.ts';
+import { type StorageWrites, writesOfChunk } from './replay/storage.ts';
 import { atLeast, atMost, figure, median, type Row } from './row.ts';
 
 const ROUNDS = 3;
@@ -17,7 +17,7 @@ const LETTERS = 10_000;
 const LOOPED = 500;
 /** A distance as between services of one region. */
 const FAR_MS = 1;
-const FAR_LETTERS = 5000;
+const FAR_LETTERS = 10_000;
 const FEW = 1000;
 const MANY = 50_000;
 
@@ -75,33 +75,19 @@ function farRows({ collect, hold, run, move, loop }: Awaited<ReturnType<typeof m
  * What the storage takes for what a chunk writes and a batch records, and what CPU time it all takes: no office can be faster
  * on this machine, and one whose cores are taken by others is slower, the more processes have to work together the more so.
  */
-function storageRows(
-  rounds: readonly Moved[],
-  { markMs, journalMs, recordMs }: Awaited<ReturnType<typeof writesOfChunk>>,
-): Row[] {
-  const cpu = (of: (round: Moved) => number) => median(rounds.map(of));
+function storageRows(rounds: readonly Moved[], { markMs, journalMs, recordMs }: StorageWrites): Row[] {
+  const cpu = (name: string, of: (round: Moved) => number) => figure(name, median(rounds.map(of)), 'ms');
   const sum = (times: CpuTimes) => times.self + times.office + times.broker + times.storage;
-  const bareBatch = median(rounds.map(({ bare }) => 100_000 / bare.hold));
   return [
     figure('storage: marking the letters of a chunk', markMs, 'ms'),
     figure('storage: the other writes of a chunk', journalMs, 'ms'),
+    cpu('CPU of a chunk: office, broker and storage', ({ office }) => sum(office.cpu)),
+    cpu('  of it the storage, an emulator', ({ office }) => office.cpu.storage),
+    cpu('CPU of a chunk: the bare client and broker', ({ bare }) => sum(bare.cpu)),
     figure('storage: recording a batch of 100', recordMs, 'ms'),
-    figure('  the bare client for such a batch', bareBatch, 'ms'),
-    figure(
-      'CPU of a chunk: office, broker and storage',
-      cpu(({ office }) => sum(office.cpu)),
-      'ms',
-    ),
-    figure(
-      '  of it the storage, an emulator',
-      cpu(({ office }) => office.cpu.storage),
-      'ms',
-    ),
-    figure(
-      'CPU of a chunk: the bare client and broker',
-      cpu(({ bare }) => sum(bare.cpu)),
-      'ms',
-    ),
+    cpu('CPU of a batch: office, broker and storage', ({ office }) => sum(office.collectCpu)),
+    cpu('  of it the storage, an emulator', ({ office }) => office.collectCpu.storage),
+    cpu('CPU of a batch: the bare client and broker', ({ bare }) => sum(bare.holdCpu)),
     figure('processes that wanted a core, with those of others', loadavg()[1] ?? 0, 'processes'),
   ];
 }
