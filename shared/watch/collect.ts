@@ -62,27 +62,29 @@ export async function collectAll(office: Office): Promise<void> {
   await inParallel(office.catalog.sources, pass, SOURCES_AT_ONCE);
 }
 
-/** Batches that are recorded and held while the next one is received. */
-const KEPT_AT_ONCE = 2;
+/** Batches under way at the same time: receiving one takes as long as recording it. */
+const BATCHES_AT_ONCE = 3;
 
 async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
-  let collected = 0;
-  const keeping: Promise<number>[] = [];
-  try {
-    for (let batch = 0; batch < MAX_BATCHES; batch++) {
-      const locked = await queue.receive(BATCH, office.collectWaitMs);
-      // Where this fails, what was received just now comes back when its locks end.
-      if (keeping.length >= KEPT_AT_ONCE) collected += (await keeping.shift()) ?? 0;
-      const kept = recordAndHold(office, source, queue, locked);
-      kept.catch(() => {}); // it is looked at when it is waited for
-      keeping.push(kept);
-      if (locked.length < BATCH) break;
+  let batches = 0;
+  const receive = async () => (batches++ < MAX_BATCHES ? queue.receive(BATCH, office.collectWaitMs) : []);
+  const work = async (first: readonly LockedLetter[]): Promise<number> => {
+    let collected = 0;
+    for (let locked = first; ; locked = await receive()) {
+      collected += await recordAndHold(office, source, queue, locked);
+      if (locked.length < BATCH) return collected;
     }
-  } finally {
-    await Promise.allSettled(keeping);
-  }
-  for (const kept of keeping) collected += await kept;
-  return collected;
+  };
+  const first = await receive();
+  // Most passes find little or nothing: that needs no company.
+  if (first.length < BATCH) return work(first);
+  const others = Array.from({ length: BATCHES_AT_ONCE - 1 }, async () => work(await receive()));
+  const ends = await Promise.allSettled([work(first), ...others]);
+  return ends.reduce((sum, end) => {
+    // What it had received comes back when its locks end; the others have gone on.
+    if (end.status === 'rejected') throw end.reason;
+    return sum + end.value;
+  }, 0);
 }
 
 async function recordAndHold(

@@ -5,7 +5,7 @@ import Long from 'long';
 import { type LetterJson, type PlanJson, until } from '../harness/office.ts';
 import { killLetters, type Piece, pieceOf } from './mail.ts';
 import type { Deed, Scenario } from './scenario.ts';
-import { LOCKS_END, type World } from './world.ts';
+import { LOCKS_END, PATIENCE, type World } from './world.ts';
 
 /** A run that has ended, with all that is needed to judge it. */
 export interface Ended {
@@ -110,7 +110,7 @@ async function makePlan(
       return plan.state === 'ready' ? plan : undefined;
     },
     `plan ${id} to be ready`,
-    60_000,
+    PATIENCE,
   );
 }
 
@@ -130,7 +130,7 @@ async function start(world: World, run: Scenario, plan: PlanJson): Promise<void>
       throw new Error(`run: ${answer.status} ${answer.text}`);
     },
     `plan ${plan.id} to be started`,
-    60_000,
+    PATIENCE,
   );
 }
 

@@ -1,10 +1,10 @@
 /** What the office is compared with: the official client alone, without records, checks or journal. */
-import type { ServiceBusClient, ServiceBusReceivedMessage } from '@azure/service-bus';
+import type { ServiceBusClient, ServiceBusReceivedMessage, ServiceBusReceiver } from '@azure/service-bus';
 import Long from 'long';
 import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
 
 /** As the office receives. */
-const BATCH = 100;
+export const BATCH = 100;
 /** What one link of the client can hold without settling; its ring has 2,048 places. */
 const HOLD = 2000;
 const EXACT = { subQueueType: 'deadLetter', skipParsingBodyAsJson: true, maxAutoLockRenewalDurationInMs: 0 } as const;
@@ -51,34 +51,43 @@ export async function moveOneByOne(client: ServiceBusClient, queue: string, numb
 }
 
 /**
- * How tools without deferral get at chosen letters: they receive and hold what comes until they have them all, and send
- * those. What they have held besides is given back later, which is not counted here. `isChosen` is about the message id.
+ * How tools without deferral get at chosen letters: they receive and hold what comes until they have them all, send those, and
+ * give the others back. `isChosen` is about the message id. Gives how long it took until the chosen were sent, and in all, ms.
  */
 export async function scan(
   client: ServiceBusClient,
   queue: string,
   wanted: number,
   isChosen: (messageId: string) => boolean,
-): Promise<void> {
+): Promise<{ found: number; all: number }> {
+  const began = performance.now();
   const sender = client.createSender(queue);
-  const found: ServiceBusReceivedMessage[] = [];
-  while (found.length < wanted) {
-    // A link of its own for each ringful: locks outlive the link they were made on.
+  const held: { receiver: ServiceBusReceiver; messages: ServiceBusReceivedMessage[] }[] = [];
+  let found = 0;
+  while (found < wanted) {
+    // A link of its own for each ringful.
     const receiver = client.createReceiver(queue, EXACT);
-    for (let held = 0; held < HOLD && found.length < wanted; ) {
-      const messages = await receiver.receiveMessages(HOLD - held, { maxWaitTimeInMs: 10_000 });
-      if (messages.length === 0) throw new Error(`only ${found.length} of ${wanted} letters were found`);
-      held += messages.length;
+    const kept: ServiceBusReceivedMessage[] = [];
+    held.push({ receiver, messages: kept });
+    for (let room = HOLD; room > 0 && found < wanted; ) {
+      const messages = await receiver.receiveMessages(room, { maxWaitTimeInMs: 10_000 });
+      if (messages.length === 0) throw new Error(`only ${found} of ${wanted} letters were found`);
+      room -= messages.length;
       const hits = messages.filter(({ messageId }) => isChosen(String(messageId)));
-      if (hits.length > 0) {
-        await sender.sendMessages(hits);
-        await Promise.all(hits.map((message) => receiver.completeMessage(message)));
-        found.push(...hits);
-      }
+      kept.push(...messages.filter((message) => !hits.includes(message)));
+      if (hits.length === 0) continue;
+      await sender.sendMessages(hits);
+      await Promise.all(hits.map((message) => receiver.completeMessage(message)));
+      found += hits.length;
     }
+  }
+  const sent = performance.now() - began;
+  for (const { receiver, messages } of held) {
+    await Promise.all(messages.map((message) => receiver.abandonMessage(message)));
     await receiver.close();
   }
   await sender.close();
+  return { found: sent, all: performance.now() - began };
 }
 
 function numberOf({ sequenceNumber }: ServiceBusReceivedMessage): Long {

@@ -1,13 +1,24 @@
 /** All letters of a queue: collected and replayed by the office, held and moved by the bare client. */
 import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
-import { hold, move, moveOneByOne } from './bare.ts';
+import { BATCH, hold, move, moveOneByOne } from './bare.ts';
 import { type CpuTimes, cpuBetween } from './cpu.ts';
 import type { BenchOffice, Stage } from './stage.ts';
 
-/** Letters a second, in one round, and the CPU time of a chunk, ms. */
+/** Letters a second, in one round, and the CPU time of a chunk and of a batch of 100, ms. */
 export interface Moved {
-  readonly office: { readonly collect: number; readonly run: number; readonly cpu: CpuTimes };
-  readonly bare: { readonly hold: number; readonly move: number; readonly loop: number; readonly cpu: CpuTimes };
+  readonly office: {
+    readonly collect: number;
+    readonly collectCpu: CpuTimes;
+    readonly run: number;
+    readonly cpu: CpuTimes;
+  };
+  readonly bare: {
+    readonly hold: number;
+    readonly holdCpu: CpuTimes;
+    readonly move: number;
+    readonly loop: number;
+    readonly cpu: CpuTimes;
+  };
 }
 
 /** Letters that warm an office up before it is measured. */
@@ -48,8 +59,11 @@ async function round(
   await stage.fill([mine, bare], count);
   const half = count / 2;
 
+  const cpuAtFirst = stage.cpu(office);
   const { result: first, ms: holdBefore } = await timed(() => hold(stage.client, bare, half));
+  const cpuHeld = stage.cpu(office);
   const { ms: collect } = await timed(() => office.collectAll(mine, count));
+  const cpuCollected = stage.cpu(office);
   const { result: second, ms: holdAfter } = await timed(() => hold(stage.client, bare, half));
 
   const plan = await office.plan(mine, {}, count);
@@ -69,16 +83,55 @@ async function round(
   return {
     office: {
       collect: rate(count, collect),
+      collectCpu: cpuBetween(cpuHeld, cpuCollected, count / BATCH),
       run: rate(count, run),
       cpu: cpuBetween(cpuBetweenBoth, cpuAfter, count / MAX_CHUNK),
     },
     bare: {
       hold: rate(count, holdBefore + holdAfter),
+      holdCpu: cpuBetween(cpuAtFirst, cpuHeld, half / BATCH),
       move: rate(count - loop, moveBefore + moveAfter),
       loop: rate(loop, loopBefore + loopAfter),
       cpu: cpuBetween(cpuBefore, cpuBetweenBoth, first.length / MAX_CHUNK),
     },
   };
+}
+
+/** Letters of the loop far away. */
+const FAR_LOOPED = 100;
+
+/**
+ * `letters` with office and bare client `ms` away from the broker in each direction, and the office from its storage too: how it
+ * is in a data centre, where a round trip costs more than the work at its end. Letters a second.
+ */
+export async function moveFar(
+  stage: Stage,
+  letters: number,
+  ms: number,
+): Promise<Record<'collect' | 'hold' | 'run' | 'move' | 'loop', number>> {
+  const office = await stage.office(ms);
+  const client = await stage.farClient(ms);
+  try {
+    await stage.fill(['far', 'bare-far'], letters);
+    const { result: numbers, ms: holding } = await timed(() => hold(client, 'bare-far', letters));
+    const { ms: collecting } = await timed(() => office.collectAll('far', letters));
+    const looped = numbers.splice(0, FAR_LOOPED);
+    const plan = await office.plan('far', {}, letters);
+    const { ms: looping } = await timed(() => moveOneByOne(client, 'bare-far', looped));
+    const { ms: moving } = await timed(() => move(client, 'bare-far', numbers));
+    const { ms: running } = await timed(() => office.run(plan));
+    const rate = (done: number, took: number) => (done * 1000) / took;
+    return {
+      collect: rate(letters, collecting),
+      hold: rate(letters, holding),
+      run: rate(letters, running),
+      move: rate(numbers.length, moving),
+      loop: rate(looped.length, looping),
+    };
+  } finally {
+    await client.close();
+    await office.close();
+  }
 }
 
 /** How long `work` took, ms, and what it gave. */

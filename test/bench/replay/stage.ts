@@ -11,6 +11,7 @@ import { withHeap } from '../../harness/heap.ts';
 import { type OfficeProcess, startOfficeProcess } from '../../harness/host.ts';
 import type { Question } from './child.ts';
 import { type CpuTimes, cpuTimes } from './cpu.ts';
+import { type Distance, openDistance } from './distance.ts';
 
 /** Heap of the storage, megabytes: it keeps everything in memory, several kilobytes a row. */
 const STORAGE_HEAP = 8192;
@@ -34,6 +35,7 @@ export class Stage {
   readonly #connectionString: string;
   readonly #folder: string;
   readonly #sources: readonly string[];
+  readonly #distances: Distance[] = [];
 
   private constructor(
     parts: { broker: ChildProcess; connectionString: string; azurite: Azurite; folder: string },
@@ -62,14 +64,19 @@ export class Stage {
     return new Stage({ broker, connectionString: String(connectionString), azurite, folder }, sources);
   }
 
-  /** Opens an office with a store of its own. */
-  async office(): Promise<BenchOffice> {
+  /** A client of its own, `ms` away from the broker in each direction. */
+  async farClient(ms: number): Promise<ServiceBusClient> {
+    return new ServiceBusClient(await this.#from(ms, this.#connectionString), { retryOptions: { maxRetries: 0 } });
+  }
+
+  /** Opens an office with a store of its own, `ms` away from broker and storage in each direction. */
+  async office(ms = 0): Promise<BenchOffice> {
     const file = join(this.#folder, 'catalog.json');
     await writeFile(file, JSON.stringify(catalogOf(this.#sources)));
     const { rights, host } = keysByRight();
     const settings = {
-      ServiceBusConnection: this.#connectionString,
-      AzureWebJobsStorage: this.azurite.takeAccount().connectionString,
+      ServiceBusConnection: await this.#from(ms, this.#connectionString),
+      AzureWebJobsStorage: await this.#from(ms, this.azurite.takeAccount().connectionString),
       DLO_CATALOG: file,
       DLO_COLLECT_WAIT_SECONDS: '0.2',
     };
@@ -111,11 +118,24 @@ export class Stage {
 
   async close(): Promise<void> {
     await this.client.close();
+    for (const distance of this.#distances) await distance.close();
     const ended = once(this.#broker, 'exit');
     this.#broker.disconnect();
     await ended;
     await this.azurite.stop();
     await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** A connection string whose ports are that far away. */
+  async #from(ms: number, connectionString: string): Promise<string> {
+    if (ms === 0) return connectionString;
+    let text = connectionString;
+    for (const [, port = ''] of connectionString.matchAll(/127\.0\.0\.1:(\d+)/g)) {
+      const distance = await openDistance(Number(port), ms);
+      this.#distances.push(distance);
+      text = text.replace(`127.0.0.1:${port}`, `127.0.0.1:${distance.port}`);
+    }
+    return text;
   }
 
   async #ask(question: Question): Promise<string[]> {
