@@ -63,7 +63,9 @@ export async function collectAll(office: Office): Promise<void> {
 }
 
 /** Batches under way at the same time: receiving one takes as long as recording it. */
-const BATCHES_AT_ONCE = 3;
+const BATCHES_AT_ONCE = 4;
+/** Heavier batches go one by one: each is in memory with its bodies. */
+const LIGHT_BATCH_BYTES = 4 * 1024 * 1024;
 
 async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
   let batches = 0;
@@ -77,7 +79,8 @@ async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQ
   };
   const first = await receive();
   // Most passes find little or nothing: that needs no company.
-  if (first.length < BATCH) return work(first);
+  const bytes = first.reduce((sum, { letter }) => sum + letter.bytes, 0);
+  if (first.length < BATCH || bytes > LIGHT_BATCH_BYTES) return work(first);
   const others = Array.from({ length: BATCHES_AT_ONCE - 1 }, async () => work(await receive()));
   const ends = await Promise.allSettled([work(first), ...others]);
   return ends.reduce((sum, end) => {
