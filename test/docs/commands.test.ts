@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { runShell } from '../harness/curl.ts';
-import { openTestOffice, type TestOffice } from '../harness/office.ts';
+import { openTestOffice, type TestOffice, until } from '../harness/office.ts';
 import { commandsOf, treatmentOf } from './commands.ts';
 import { pages, read } from './pages.ts';
 
@@ -51,12 +51,31 @@ describe('against an open office', () => {
   });
   afterAll(() => office?.close());
 
+  const plans = async (state: string) =>
+    (await office.get<{ plans: { id: string }[] }>(`plans?source=${source}&state=${state}`)).plans;
+
+  /** Runs of earlier commands are ended, all but that of `spared`: the pages tell of one at a time. */
+  async function endRuns(spared?: string): Promise<void> {
+    await until(async () => {
+      const active = [...(await plans('running')), ...(await plans('observing'))].filter(({ id }) => id !== spared);
+      for (const { id } of active) await office.call('replay', 'POST', `plans/${id}/cancel`);
+      return active.length === 0;
+    }, 'earlier runs to be over');
+  }
+
   /** The pages count on two letters that can be planned: what an earlier command moved dies again. */
   async function twoLetters(): Promise<void> {
     await office.deadLetterAll(queue);
-    await office.collect(source);
-    const missing = 2 - (await office.letters(source)).length;
+    const missing = 2 - office.broker.messages(`${queue}/$DeadLetterQueue`).length;
     if (missing > 0) await office.deadLetters(missing, queue, source);
+    else await office.held(2, queue, source);
+  }
+
+  /** Where there happen to be more than two letters, the number of the plan is repeated and not that of the page. */
+  async function confirmed(command: string): Promise<string> {
+    if (!command.includes('"confirm": 2') || env.PLAN === undefined) return command;
+    const { counts } = await office.getPlan(env.PLAN);
+    return command.replace('"confirm": 2', `"confirm": ${counts.pending}`);
   }
 
   /** The key of a cause, as a reader would take it from a list. */
@@ -67,10 +86,15 @@ describe('against an open office', () => {
 
   // In the order of the pages: a plan that was made above is run below.
   test.each(RUN)('$page:$line: $command', async ({ command }) => {
+    // What is cancelled must still be there: the run that was resumed before may have come to its end by now.
+    const isCancel = command.includes('/cancel"');
+    await endRuns(isCancel ? undefined : env.PLAN);
     if (/\/plans" |\$CAUSE|\$NUMBER/.test(command)) await twoLetters();
     if (command.includes('$NUMBER')) env.NUMBER = (await office.letters(source))[0]?.sequenceNumber ?? '';
     if (command.includes('$CAUSE')) env.CAUSE = await aCause();
-    const { code, status, out, errors } = await runShell(command, env);
+    if (isCancel) await twoLetters();
+    const own = isCancel ? { ...env, PLAN: (await office.plan({}, source)).id } : env;
+    const { code, status, out, errors } = await runShell(await confirmed(command), own);
     expect(code, `${out}${errors}`).toBe(0);
     if (status !== undefined) expect(String(status), out).toMatch(/^20\d$/);
     const [, plan] = /"id":"(\d{8}t\d{6}-[a-z2-7]{8})"/.exec(out) ?? [];

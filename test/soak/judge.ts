@@ -143,7 +143,11 @@ export async function judge(world: World, ended: Ended): Promise<Verdict> {
     `audit?plan=${plan.id}&top=500`,
   );
   const unclosed = entries.filter(({ outcome, operation }) => outcome === 'open' && operation.startsWith('chunk.'));
-  check(unclosed.length <= strikes, () => `${unclosed.length} chunks' audit entries are open after ${strikes} strikes`);
+  // Two chunks can be under way: one done whose audit was not closed yet, the next audited and not yet in the journal.
+  check(
+    unclosed.length <= 2 * strikes,
+    () => `${unclosed.length} chunks' audit entries are open after ${strikes} strikes`,
+  );
   return { problems, copies: copies.length, marked: marked.length, strikes };
 }
 
