@@ -2,6 +2,8 @@ import { getGroup as get } from '../../shared/desk/groups.ts';
 import { groupView } from '../../shared/http/groupViews.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { groupPath } from '../../shared/http/schemas.ts';
+import { iso } from '../../shared/http/views.ts';
+import { asOf } from '../../shared/watch/freshness.ts';
 
 export const getGroup = route({
   name: 'getGroup',
@@ -12,5 +14,8 @@ export const getGroup = route({
   needsOperator: false,
   params: groupPath,
   query: none,
-  handle: async (office, { params }) => ({ status: 200, body: groupView(await get(office, params.fingerprint)) }),
+  handle: async (office, { params }) => {
+    const at = await asOf(office, office.catalog.sources);
+    return { status: 200, body: { asOf: iso(at), ...groupView(await get(office, params.fingerprint)) } };
+  },
 });

@@ -1,7 +1,7 @@
 import { getPlan as get } from '../../shared/desk/plans.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { planPath } from '../../shared/http/schemas.ts';
-import { planView } from '../../shared/http/views.ts';
+import { iso, planView } from '../../shared/http/views.ts';
 
 export const getPlan = route({
   name: 'getPlan',
@@ -13,7 +13,7 @@ export const getPlan = route({
   params: planPath,
   query: none,
   handle: async (office, { params }) => {
-    const { head, returned } = await get(office, params.id);
-    return { status: 200, body: { ...planView(head), returned } };
+    const { head, returned, asOf } = await get(office, params.id);
+    return { status: 200, body: { ...planView(head), returned, asOf: iso(asOf) } };
   },
 });

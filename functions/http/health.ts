@@ -1,5 +1,6 @@
 import { health as report } from '../../shared/desk/sources.ts';
 import { none, route } from '../../shared/http/route.ts';
+import { iso } from '../../shared/http/views.ts';
 
 export const health = route({
   name: 'health',
@@ -11,7 +12,7 @@ export const health = route({
   params: none,
   query: none,
   handle: async (office) => {
-    const body = await report(office);
-    return { status: body.status === 'Unhealthy' ? 503 : 200, body };
+    const { asOf, ...told } = await report(office);
+    return { status: told.status === 'Unhealthy' ? 503 : 200, body: { ...told, asOf: iso(asOf) } };
   },
 });

@@ -1,8 +1,9 @@
 import { listLetters as list } from '../../shared/desk/letters.ts';
 import { route } from '../../shared/http/route.ts';
 import { continuation, selectionOf, selectionQuery, sourcePath, top } from '../../shared/http/schemas.ts';
-import { letterLine } from '../../shared/http/views.ts';
+import { iso, letterLine } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
+import { asOf } from '../../shared/watch/freshness.ts';
 
 export const listLetters = route({
   name: 'listLetters',
@@ -16,10 +17,13 @@ export const listLetters = route({
   handle: async (office, { params, query }) => {
     const { top, continuation, ...conditions } = query;
     const source = sourceNamed(office, params.source);
+    // Read first: what is listed is at least as new.
+    const at = await asOf(office, [source]);
     const page = await list(office, source, selectionOf(conditions), top, continuation);
     return {
       status: 200,
       body: {
+        asOf: iso(at),
         letters: page.records.map(letterLine),
         unreadable: page.unreadable,
         continuation: page.continuation ?? null,

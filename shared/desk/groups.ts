@@ -2,7 +2,7 @@
 import type { Source } from '../catalog.ts';
 import type { Category } from '../classify/evidence.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
-import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { errorText, OfficeError } from '../errors.ts';
 import { type Group, mainOf, mergeGroups } from '../groups/group.ts';
 import { changed, changeText, type ShownState, shownState, type Triage, type TriageChange } from '../groups/triage.ts';
 import type { SequenceNumber } from '../letter.ts';
@@ -10,6 +10,7 @@ import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { OVERFLOW } from '../store/groups.ts';
 import { StoreConflict } from '../store/table.ts';
+import { asOf } from '../watch/freshness.ts';
 
 /** A cause over several sources. */
 export interface Overview {
@@ -39,7 +40,7 @@ export interface GroupFilter {
 export interface GroupPage {
   readonly groups: readonly Overview[];
   readonly open: number;
-  /** When the oldest of the passes was that counted the open letters, ms since 1970; `undefined` before there was one. */
+  /** Letters that come count at once, those that leave with the next pass. See `shared/watch/freshness.ts`. */
   readonly asOf: number | undefined;
   /** Rows that could not be read. */
   readonly unreadable: number;
@@ -59,6 +60,7 @@ export async function listGroups(
   top: number,
   continuation: string | undefined,
 ): Promise<GroupPage> {
+  const at = await asOf(office, source === undefined ? office.catalog.sources : [source]);
   const { overviews, open, unreadable } = await overviewsOf(office, source);
   const after = continuation === undefined ? undefined : placeOf(continuation);
   const fitting = overviews.filter(
@@ -70,20 +72,7 @@ export async function listGroups(
   const rest = after === undefined ? fitting : fitting.filter(({ group }) => inOrder(after, group) < 0);
   const last = rest.length > top ? rest[top - 1] : undefined;
   const next = last && `${last.group.open}.${last.group.total}.${last.group.fingerprint}`;
-  return { groups: rest.slice(0, top), open, asOf: await lastCount(office, source), unreadable, continuation: next };
-}
-
-/** Letters that come count at once, those that leave with the next pass. */
-async function lastCount({ catalog, store, clock }: Office, only: Source | undefined): Promise<number | undefined> {
-  const sources = only === undefined ? catalog.sources : [only];
-  const snapshotOf = ({ key }: Source) =>
-    store.snapshots.at(key, clock()).catch((error: unknown) => {
-      if (isOfficeError(error, 'DLO_RECORD_UNREADABLE')) return undefined; // the next pass writes another
-      throw error;
-    });
-  const snapshots = await inParallel(sources, snapshotOf, SOURCES_AT_ONCE);
-  const times = snapshots.flatMap((snapshot) => snapshot?.at ?? []);
-  return times.length === 0 ? undefined : Math.min(...times);
+  return { groups: rest.slice(0, top), open, asOf: at, unreadable, continuation: next };
 }
 
 /** One cause over all sources of the catalog, with letters of it. Throws `DLO_GROUP_UNKNOWN`. */

@@ -8,6 +8,7 @@ import { inParallel } from '../parallel.ts';
 import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
 import type { PlanHead, PlanState } from '../plan/plan.ts';
+import { asOf } from '../watch/freshness.ts';
 
 /** Heads read at the same time: each is a row of a partition of its own. */
 const HEADS_AT_ONCE = 16;
@@ -56,10 +57,14 @@ async function currentHead(office: Office, id: PlanId, onUnreadable: () => void)
   }
 }
 
-/** One plan, and how many of its letters came back. Throws `DLO_PLAN_UNKNOWN`. */
-export async function getPlan(office: Office, id: PlanId): Promise<{ head: PlanHead; returned: number }> {
+/** One plan, and how many of its letters had come back by the last pass over its source. Throws `DLO_PLAN_UNKNOWN`. */
+export async function getPlan(
+  office: Office,
+  id: PlanId,
+): Promise<{ head: PlanHead; returned: number; asOf: number | undefined }> {
   const { head } = await expireIfOld(office, await loadPlan(office, id));
-  return { head, returned: await office.store.plans.countReturned(id) };
+  const at = await asOf(office, [{ key: head.source }]);
+  return { head, returned: await office.store.plans.countReturned(id), asOf: at };
 }
 
 /** A page of a plan's letters. */

@@ -4,10 +4,16 @@ import { errorText, isOfficeError } from '../errors.ts';
 import type { Office } from '../office.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 import type { SourceRow } from '../store/sources.ts';
+import { isStale, oldest, passText } from '../watch/freshness.ts';
 
-const MINUTE = 60_000;
-/** A pass is due every minute; without one for this long, what is shown is old. */
-const STALE = 15 * MINUTE;
+const QUARTER = 15 * 60_000;
+
+/** What is wrong with a source: its passes fail, or do not come, or what is noted of it cannot be read. */
+export interface SourceProblem {
+  readonly kind: 'failing' | 'stale' | 'unreadable';
+  /** For who may read: it names the source. */
+  readonly text: string;
+}
 
 /** A source with its newest counts. */
 export interface SourceStatus {
@@ -17,7 +23,7 @@ export interface SourceStatus {
   /** Letters more than a quarter of an hour ago; `undefined` without a snapshot that old. */
   readonly growth: number | undefined;
   /** Why it is not well; empty when it is. */
-  readonly problems: readonly string[];
+  readonly problems: readonly SourceProblem[];
 }
 
 /** Status of one source. Throws `DLO_STORE_UNAVAILABLE`, `DLO_RECORD_UNREADABLE`. */
@@ -26,10 +32,13 @@ export async function sourceStatus(office: Office, source: Source): Promise<Sour
   const [row, snapshot, earlier] = await Promise.all([
     office.store.sources.get(source.key),
     office.store.snapshots.at(source.key, now),
-    office.store.snapshots.at(source.key, now - 15 * MINUTE),
+    office.store.snapshots.at(source.key, now - QUARTER),
   ]);
-  const growth = snapshot === undefined || earlier === undefined ? undefined : snapshot.open - earlier.open;
-  return { source, row, snapshot, growth, problems: problemsOf(row, now) };
+  // Between two counts of other times lies another growth, and between a count and itself none.
+  const isOfNow = snapshot !== undefined && !isStale(snapshot.at, now);
+  const isOfThen = earlier !== undefined && !isStale(earlier.at, now - QUARTER);
+  const growth = isOfNow && isOfThen ? snapshot.open - earlier.open : undefined;
+  return { source, row, snapshot, growth, problems: problemsOf(source, row, now) };
 }
 
 /** Status of every source. What is noted of one and cannot be read is its problem, not that of the others. */
@@ -40,17 +49,22 @@ export async function allStatuses(office: Office): Promise<SourceStatus[]> {
         return await sourceStatus(office, source);
       } catch (error) {
         if (!isOfficeError(error, 'DLO_RECORD_UNREADABLE')) throw error;
-        return { source, row: undefined, snapshot: undefined, growth: undefined, problems: [error.message] };
+        return {
+          source,
+          row: undefined,
+          snapshot: undefined,
+          growth: undefined,
+          problems: [{ kind: 'unreadable', text: error.message }],
+        };
       }
     }),
   );
 }
 
-function problemsOf(row: SourceRow | undefined, now: number): string[] {
-  const problems: string[] = [];
-  if (row?.passError) problems.push(`the last pass failed: ${row.passError}`);
-  if (row?.passedAt === undefined) problems.push('not collected yet');
-  else if (now - row.passedAt > STALE) problems.push('not collected for 15 minutes');
+function problemsOf({ name }: Source, row: SourceRow | undefined, now: number): SourceProblem[] {
+  const problems: SourceProblem[] = [];
+  if (row?.passError) problems.push({ kind: 'failing', text: `the last pass failed: ${row.passError}` });
+  if (isStale(row?.passedAt, now)) problems.push({ kind: 'stale', text: passText(name, row?.passedAt, now) });
   return problems;
 }
 
@@ -61,6 +75,8 @@ export interface HealthReport {
   readonly status: Health;
   readonly problems: readonly string[];
   readonly sources: { readonly all: number; readonly degraded: number };
+  /** When the oldest of the last passes had completed, ms since 1970. */
+  readonly asOf: number | undefined;
 }
 
 /**
@@ -74,17 +90,34 @@ export async function health(office: Office): Promise<HealthReport> {
     statuses = await allStatuses(office);
   } catch (error) {
     office.log(`health: the store failed: ${errorText(error)}`);
-    return { status: 'Unhealthy', problems: ['the store does not answer'], sources: { all, degraded: all } };
+    const problems = ['the store does not answer'];
+    return { status: 'Unhealthy', problems, sources: { all, degraded: all }, asOf: undefined };
   }
   const degraded = statuses.filter(({ problems }) => problems.length > 0).length;
-  const failing = statuses.filter(({ row }) => row?.passError).length;
-  if (all > 0 && failing === all) {
-    return { status: 'Unhealthy', problems: ['no source can be collected'], sources: { all, degraded } };
-  }
-  if (degraded === 0) return { status: 'Healthy', problems: [], sources: { all, degraded } };
-  return {
-    status: 'Degraded',
-    problems: [`${degraded} of ${all} sources are not collected as they should be`],
-    sources: { all, degraded },
-  };
+  const told = { sources: { all, degraded }, asOf: oldest(statuses.map(({ row }) => row?.passedAt)) };
+  const failing = withProblem(statuses, 'failing').length;
+  const unreadable = withProblem(statuses, 'unreadable').length;
+  const isUnhealthy = all > 0 && failing === all;
+  const problems = [
+    ...(isUnhealthy ? ['no source can be collected'] : []),
+    ...(failing > 0 && !isUnhealthy ? [`the last pass over ${failing} of ${all} sources failed`] : []),
+    ...staleTexts(withProblem(statuses, 'stale'), all, office.clock()),
+    ...(unreadable > 0 ? [`what is noted of ${unreadable} of ${all} sources cannot be read`] : []),
+  ];
+  return { status: isUnhealthy ? 'Unhealthy' : degraded === 0 ? 'Healthy' : 'Degraded', problems, ...told };
+}
+
+function withProblem(statuses: readonly SourceStatus[], kind: SourceProblem['kind']): SourceStatus[] {
+  return statuses.filter(({ problems }) => problems.some((one) => one.kind === kind));
+}
+
+/** How long nobody has looked, of the sources that were looked at once and of those that never were. */
+function staleTexts(stale: readonly SourceStatus[], all: number, now: number): string[] {
+  const times = stale.map(({ row }) => row?.passedAt);
+  const known = times.filter((at) => at !== undefined);
+  const texts: string[] = [];
+  if (known.length > 0) texts.push(passText(`${known.length} of ${all} sources`, oldest(known), now));
+  const never = times.length - known.length;
+  if (never > 0) texts.push(passText(`${never} of ${all} sources`, undefined, now));
+  return texts;
 }

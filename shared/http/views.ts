@@ -28,11 +28,10 @@ export function sourceView({ source, row, snapshot, growth, problems }: SourceSt
     byCategory: snapshot?.byCategory ?? {},
     oldestSeen: iso(snapshot?.oldest),
     growth15m: growth ?? null,
-    asOf: iso(snapshot?.at),
-    lastCollected: iso(row?.passedAt),
+    asOf: iso(row?.passedAt),
     heldBy: row?.occupant ?? null,
     health: problems.length === 0 ? 'Healthy' : 'Degraded',
-    problems,
+    problems: problems.map(({ text }) => text),
   };
 }
 

@@ -17,13 +17,17 @@ import type { Snapshot } from '../store/snapshots.ts';
 
 const QUARTER = 15 * 60_000;
 
-/** After a pass: how a source stands. Only of sources in the catalog, whose alerts there are; reads one earlier snapshot. */
+/** After a pass that completed: the source was looked at just now. */
+export function tellPassed(office: Office, source: Source): void {
+  if (isInCatalog(office, source.key)) office.telemetry.gauge(METRICS.snapshotAge, 0, { source: source.name });
+}
+
+/** After a count: how a source stands. Only of sources in the catalog, whose alerts there are; reads one earlier snapshot. */
 export async function tellSnapshot(office: Office, source: Source, snapshot: Snapshot): Promise<void> {
   const { telemetry } = office;
   if (!telemetry.isOn || !isInCatalog(office, source.key)) return;
   const of = { source: source.name };
   const age = snapshot.oldest === undefined ? 0 : snapshot.at - snapshot.oldest;
-  telemetry.gauge(METRICS.snapshotAge, 0, of);
   for (const category of categoriesToTell(office, source.key, snapshot)) {
     telemetry.gauge(METRICS.open, snapshot.byCategory[category] ?? 0, { ...of, category });
   }
@@ -55,8 +59,8 @@ export async function tellPassFailed(office: Office, source: Source): Promise<vo
   if (!telemetry.isOn || !isInCatalog(office, source.key)) return;
   await guarded(office, async () => {
     const now = office.clock();
-    const last = await office.store.snapshots.at(source.key, now);
-    if (last !== undefined) telemetry.gauge(METRICS.snapshotAge, (now - last.at) / 1000, { source: source.name });
+    const last = (await office.store.sources.get(source.key))?.passedAt;
+    if (last !== undefined) telemetry.gauge(METRICS.snapshotAge, (now - last) / 1000, { source: source.name });
   });
 }
 

@@ -4,7 +4,7 @@ import { errorText } from '../errors.ts';
 import { groupsBefore, keepOpen } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
-import { tellPassFailed, tellSnapshot } from '../telemetry/tell.ts';
+import { tellPassed, tellPassFailed, tellSnapshot } from '../telemetry/tell.ts';
 import { recordLetters } from './record.ts';
 import { survey } from './survey.ts';
 
@@ -39,6 +39,7 @@ export async function collect(office: Office, source: Source): Promise<Pass> {
     }
     const open = await takeSnapshot(office, source);
     await office.store.sources.passed(source, office.clock(), '');
+    tellPassed(office, source);
     return { source: source.name, collected, open };
   } catch (error) {
     await notePassFailure(office, source, error);

@@ -21,6 +21,8 @@ const BY_HAND = [
   'vanishing',
   'foreign',
   'reborn',
+  'fresh',
+  'grown',
   'rows-a',
   'rows-b',
   'rows-c',
@@ -135,7 +137,7 @@ describe('either of trigger and timer is enough', () => {
       return found.length === 20 && states('triggered').every((state) => state === 'deferred') ? found : undefined;
     }, '20 letters to be held by the trigger');
     expect(letters.map(({ messageId }) => messageId)).toEqual(Array.from({ length: 20 }, (_, i) => `triggered-${i}`));
-    expect(await office.get('sources/triggered')).toMatchObject({ lastCollected: null });
+    expect(await office.get('sources/triggered')).toMatchObject({ asOf: null });
     expect(dlq('triggered').map(({ deliveryCount }) => deliveryCount)).toEqual(Array.from({ length: 20 }, () => 0));
   });
 
@@ -489,4 +491,83 @@ test('messages in the queue `runs` that are none are dropped, and the next one i
   expect(run).toMatchObject({ state: 'finished', counts: { done: 1 } });
   const letters: LetterJson[] = await office.letters('runs');
   expect(letters).toEqual([]);
+});
+
+// Last: what is recorded ahead of time is the newest for everybody after it.
+describe('how fresh an answer is', () => {
+  const setClock = (ahead: number) => office.call('probe', 'POST', `test/clock?ahead=${ahead}`);
+  const MINUTE = 60_000;
+  afterAll(() => setClock(0));
+
+  test('is the time of the last pass that completed, in every answer, and not when it was asked', async () => {
+    await die('fresh', 2);
+    await office.process.run('collect');
+    const passed = (await office.get<{ asOf: string }>('sources/fresh')).asOf;
+    expect(passed).toEqual(expect.any(String));
+    const [letter] = await office.letters('fresh');
+    await setClock(MINUTE);
+    await office.collect('still'); // of several sources the oldest pass counts
+    await setClock(16 * MINUTE);
+    const group = `groups/${String(letter?.fingerprint)}`;
+    for (const path of [
+      'sources/fresh',
+      'sources/fresh/letters',
+      'sources/fresh/letters?category=poison',
+      'summary?by=reason&source=fresh',
+      'summary?by=cause&source=fresh',
+      'groups?source=fresh',
+    ]) {
+      expect((await office.get<Json>(path)).asOf, path).toBe(passed);
+    }
+    const times = (await office.get<{ sources: { asOf: string }[] }>('sources')).sources.map(({ asOf }) => asOf);
+    const oldest = times.toSorted()[0];
+    for (const path of ['summary?by=reason', 'summary?by=cause', 'groups', group]) {
+      expect((await office.get<Json>(path)).asOf, path).toBe(oldest);
+    }
+    const plan = await office.plan({}, 'fresh');
+    expect(await office.get(`plans/${plan.id}`)).toMatchObject({ asOf: passed });
+    for (const path of ['summary?by=reason&source=fresh&format=text', 'summary?by=cause&source=fresh&format=text']) {
+      const { text } = await office.call('read', 'GET', path);
+      expect(text).toContain('The last pass over fresh completed 16 minutes ago.');
+    }
+  });
+
+  test('makes the office degraded when passes stop, and it says for how long; what is counted again is no pass', async () => {
+    await setClock(0);
+    await office.process.run('collect');
+    const health = async () => (await office.call('probe', 'GET', 'health')).json as Json;
+    expect(await health()).toMatchObject({ status: 'Healthy', problems: [] });
+    await setClock(2 * MINUTE);
+    expect(await health()).toMatchObject({ status: 'Healthy' });
+    await setClock(10 * MINUTE);
+    await office.process.run('reconcile');
+    const all = (await office.get<{ sources: Json[] }>('sources')).sources;
+    expect(await health()).toMatchObject({
+      status: 'Degraded',
+      problems: [`the last pass over ${all.length} of ${all.length} sources completed 10 minutes ago`],
+    });
+    expect(await office.get('sources/fresh')).toMatchObject({
+      health: 'Degraded',
+      problems: ['the last pass over fresh completed 10 minutes ago'],
+    });
+    await office.process.run('collect');
+    expect(await health()).toMatchObject({ status: 'Healthy' });
+  });
+
+  test('no growth is told that is of another time', async () => {
+    const growth = async () => (await office.get<Json>('sources/grown')).growth15m;
+    await setClock(0);
+    await die('grown', 2);
+    await office.collect('grown');
+    await setClock(16 * MINUTE);
+    // The newest counts are themselves older than a quarter of an hour: they say nothing of the last one.
+    expect(await growth()).toBeNull();
+    await die('grown', 3);
+    await office.collect('grown');
+    expect(await growth()).toBe(3);
+    await setClock(3 * 60 * MINUTE);
+    await die('grown', 1);
+    await office.collect('grown');
+    expect(await growth()).toBeNull();
+  });
 });

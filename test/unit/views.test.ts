@@ -2,6 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import { chunkLetters, iso, letterLine, letterView, planView, sourceView } from '../../shared/http/views.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
 import type { Chunk, ChunkState, PlanState } from '../../shared/plan/plan.ts';
+import type { SourceRow } from '../../shared/store/sources.ts';
 import { aLetter, aPlan, aRecord, aSource, NOW, PLAN_ID } from '../harness/values.ts';
 
 describe('a time is shown in UTC', () => {
@@ -219,15 +220,29 @@ describe('a source', () => {
     expect(sourceView(status)).toMatchObject({
       open: null,
       asOf: null,
-      lastCollected: null,
       growth15m: null,
       heldBy: null,
     });
   });
 
-  test('shows its newest counts and when they were taken', () => {
-    const snapshot = { at, open: 3, byCategory: { unknown: 3 }, oldest: at };
-    expect(sourceView({ ...status, snapshot, growth: -2, problems: ['x'] })).toMatchObject({
+  test('shows its newest counts, and as their time that of the last pass that completed', () => {
+    const row: SourceRow = {
+      key: status.source.key,
+      name: status.source.name,
+      retired: false,
+      entry: '',
+      occupant: undefined,
+      occupiedSince: undefined,
+      leaseToken: '',
+      leaseUntil: 0,
+      passedAt: at,
+      passError: '',
+      etag: '',
+    };
+    const snapshot = { at: NOW, open: 3, byCategory: { unknown: 3 }, oldest: at };
+    expect(
+      sourceView({ ...status, row, snapshot, growth: -2, problems: [{ kind: 'stale', text: 'x' }] }),
+    ).toMatchObject({
       open: 3,
       byCategory: { unknown: 3 },
       asOf: iso(at),
