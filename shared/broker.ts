@@ -32,7 +32,7 @@ export interface Taken {
   readonly locked: readonly LockedLetter[];
   /** Not in the dead-letter queue any more. */
   readonly absent: readonly SequenceNumber[];
-  /** Held, but locked by somebody else right now. */
+  /** There, but locked by somebody else right now. */
   readonly busy: readonly SequenceNumber[];
   /** There, but active: not held yet, so it cannot be taken by number. */
   readonly active: readonly SequenceNumber[];
@@ -89,7 +89,7 @@ export interface DeadLetterQueue {
   take(numbers: readonly SequenceNumber[]): Promise<Taken>;
   /**
    * Locks letters by number that are not held, by receiving at most `depth` letters from the front and giving the others
-   * back. A letter deeper than that is `active`.
+   * back. A letter deeper than that is `active`; one that is not and did not come is `busy`.
    */
   seize(numbers: readonly SequenceNumber[], depth: number): Promise<Taken>;
   /** Removes locked letters for good. Same order as `locks`. */

@@ -1,6 +1,7 @@
 /** Ends chunks: completes what was sent, marks letters, writes fates. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
+import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { tellLeft } from '../telemetry/tell.ts';
@@ -23,23 +24,44 @@ export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promis
     await release(work, ours);
     return { kind: 'wait', why: unarchived };
   }
-  if (taken.busy.length === 0) return complete(work, chunk, ours);
-  await settleLocks(work, ours, 'complete');
+  const there = await stillThere(work, chunk, [...taken.busy, ...taken.active]);
+  if (there.length === 0) return complete(work, chunk, ours);
+  const settled = await settleLocks(work, ours, 'complete');
   const { office, journal } = work;
   const since = chunk.waitingSince ?? office.clock();
-  if (office.clock() - since < BUSY_LIMIT) {
+  if (settled.includes('lost') || office.clock() - since < BUSY_LIMIT) {
     if (chunk.waitingSince === undefined) {
       await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
     }
-    return { kind: 'wait', why: `${taken.busy.length} letters that were sent are locked by somebody else` };
+    return { kind: 'wait', why: `${there.length} letters are still there and cannot be had: somebody else has them` };
   }
-  const reason = 'sent, but its copy in the dead-letter queue stays locked by somebody else';
-  const stuck = taken.busy.map(
-    (number): Exception => ({ number, maybeDuplicate: true, fate: { kind: 'failed', reason } }),
+  const isReplay = journal.head.action === 'replay';
+  const why =
+    'its copy in the dead-letter queue cannot be had: it is locked by somebody else, or behind too many others';
+  const stuck = there.map(
+    (number): Exception => ({
+      number,
+      maybeDuplicate: isReplay,
+      fate: { kind: 'failed', reason: isReplay ? `sent, but ${why}` : why },
+    }),
   );
-  const done = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
+  const done = chunk.letters.filter(({ number }) => !there.includes(number));
   await close(work, { ...chunk, letters: done }, done, stuck);
   return NEXT;
+}
+
+/** Those of `numbers` that are in the dead-letter queue as the messages that were planned. */
+async function stillThere(
+  { queue }: Work,
+  { letters }: Chunk,
+  numbers: readonly SequenceNumber[],
+): Promise<SequenceNumber[]> {
+  const planned = new Map(letters.map(({ number, identity }) => [number, identity]));
+  const seen = await inParallel(numbers, (number) => queue.peekOne(number));
+  return numbers.filter((number, i) => {
+    const letter = seen[i]?.letter;
+    return letter !== undefined && identityDigest(letter) === planned.get(number);
+  });
 }
 
 /** Completes what was sent, marks the letters and closes the chunk. A lost lock leaves the chunk `sent`, to be taken again. */

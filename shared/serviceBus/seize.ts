@@ -1,6 +1,7 @@
 /** Locks chosen active letters by receiving from the front of the queue, for sources whose letters are not held. */
 import type { LockedLetter, LockToken, ReadLetter, Taken } from '../broker.ts';
 import type { SequenceNumber } from '../letter.ts';
+import { partitionOf } from './look.ts';
 import type { Lock } from './receive.ts';
 
 /** Letters received at a time. */
@@ -21,18 +22,20 @@ export interface SeizeContext {
 /**
  * Locks those of `numbers` that are among the first `depth` active letters; all others that had to be received are given
  * back. A dead-letter queue counts no deliveries, so this leaves no trace. A letter that lies deeper is `active`, one that
- * is there and did not come is `busy`.
+ * should have come and did not is `busy`. Every number is in exactly one list.
  */
 export async function seize(context: SeizeContext, numbers: readonly SequenceNumber[], depth: number): Promise<Taken> {
   const wanted = new Set(numbers);
   const kept = new Map<SequenceNumber, Lock>();
   const spared: LockToken[] = [];
+  const front = new Front();
   let isExhausted = false;
   try {
     while (wanted.size > 0 && !isExhausted && kept.size + spared.length < depth) {
       const locks = await context.lock(Math.min(BATCH, depth - kept.size - spared.length));
       isExhausted = locks.size === 0;
       for (const [number, lock] of locks) {
+        front.came(number);
         if (wanted.delete(number)) kept.set(number, lock);
         else spared.push(lock.lock);
       }
@@ -43,13 +46,33 @@ export async function seize(context: SeizeContext, numbers: readonly SequenceNum
   const locked = (await context.read([...kept.keys()])).flatMap((read) =>
     context.join(read, kept.get(read.letter.sequenceNumber)),
   );
-  if (wanted.size === 0) return { locked, absent: [], busy: [], active: [] };
-  const rest = await context.take([...wanted]);
+  for (const { letter } of locked) kept.delete(letter.sequenceNumber);
+  // Locked as one message and read as another, or not found: numbering began anew in between.
+  await context.release([...kept.values()].map(({ lock }) => lock));
+  const others = [...wanted, ...kept.keys()];
+  if (others.length === 0) return { locked, absent: [], busy: [], active: [] };
+  const rest = await context.take(others);
+  const isBusy = (number: SequenceNumber) => isExhausted || front.hasPassed(number);
   return {
     locked: [...locked, ...rest.locked],
     absent: rest.absent,
-    // Everything that could be received was: what is active and did not come has been locked by somebody else.
-    busy: isExhausted ? [...rest.busy, ...rest.active] : rest.busy,
-    active: isExhausted ? [] : rest.active,
+    // What lies before a letter that came, and did not come itself, has been locked by somebody else.
+    busy: [...rest.busy, ...rest.active.filter(isBusy)],
+    active: rest.active.filter((number) => !isBusy(number)),
   };
+}
+
+/** How far into the queue was received. Letters come in the order of their numbers, each partition's by themselves. */
+class Front {
+  readonly #last = new Map<number, bigint>();
+
+  came(number: SequenceNumber): void {
+    const partition = partitionOf(number);
+    const last = this.#last.get(partition);
+    if (last === undefined || last < BigInt(number)) this.#last.set(partition, BigInt(number));
+  }
+
+  hasPassed(number: SequenceNumber): boolean {
+    return BigInt(number) <= (this.#last.get(partitionOf(number)) ?? -1n);
+  }
 }

@@ -1,5 +1,6 @@
 /** SIGKILL of the app at the points that matter. Broker and storage live on; locks are not given back. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { REACH } from '../../shared/plan/preflight.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 
 const NAMES = Array.from({ length: 6 }, (_, i) => `c${i}`);
@@ -9,7 +10,7 @@ let used = 0;
 const faults: { remove(): void }[] = [];
 
 beforeAll(async () => {
-  office = await openTestOffice({ sources: NAMES.map((name) => ({ name })) });
+  office = await openTestOffice({ sources: [...NAMES.map((name) => ({ name })), { name: 'deep', mode: 'observe' }] });
 });
 afterAll(() => office?.close());
 beforeEach(() => {
@@ -141,3 +142,31 @@ test('a plan outlives the process that made it', async () => {
   expect(await office.getPlan(plan.id)).toMatchObject({ state: 'ready', counts: { pending: 3 } });
   expect((await office.run(plan)).counts).toMatchObject({ done: 3, maybeDuplicate: 0 });
 });
+
+test('letters that are not held, in a queue deeper than a run reaches: what the dead process still has is waited for', async () => {
+  queue = 'deep';
+  const all = Array.from({ length: REACH + 5 }, (_, i) => ({ messageId: `d-${i}`, body: i }));
+  for (let i = 0; i < all.length; i += 500) await office.send(queue, all.slice(i, i + 500));
+  await office.deadLetterAll(queue);
+  await office.collect(queue);
+  const held = stop('complete', 'hold');
+  const plan = await office.plan({ selection: { messageId: ['d-0', 'd-1', 'd-2', 'd-3', 'd-4'] } }, queue);
+  await office.post(`plans/${plan.id}/run`, { confirm: 5, ramp: false });
+  await until(() => held.hits > 0 || undefined, 'the completion to be asked for');
+  await office.kill();
+  await office.restart();
+  // Its locks have not ended: the letters are neither to be had nor gone.
+  const waiting = await until(async () => {
+    await office.process.run('watch');
+    const now = await office.getPlan(plan.id);
+    return now.stateReason ?? (now.state === 'running' ? undefined : now.state);
+  }, 'the run to say what it waits for');
+  expect(waiting).toContain('5 letters are still there');
+  expect((await office.getPlan(plan.id)).counts).toMatchObject({ done: 0, pending: 5 });
+  office.broker.clock.advance(61_000);
+  for (const fault of faults.splice(0)) fault.remove();
+  const finished = await finish(plan);
+  expect(finished.counts).toMatchObject({ planned: 5, done: 5, maybeDuplicate: 0 });
+  expect(dlq()).toHaveLength(REACH);
+  expect(target()).toHaveLength(5);
+}, 60_000);

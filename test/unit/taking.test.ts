@@ -1,8 +1,12 @@
 import { MessagingError } from '@azure/core-amqp';
 import { describe, expect, it } from 'vitest';
+import type { ReadLetter } from '../../shared/broker.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
 import { Look } from '../../shared/serviceBus/look.ts';
 import type { Management } from '../../shared/serviceBus/management.ts';
+import { readLetter } from '../../shared/serviceBus/readLetter.ts';
+import type { Lock } from '../../shared/serviceBus/receive.ts';
+import { seize } from '../../shared/serviceBus/seize.ts';
 import { take } from '../../shared/serviceBus/take.ts';
 import { messageOf, types } from '../harness/typedMessage.ts';
 
@@ -18,6 +22,12 @@ function letterOf(number: SequenceNumber): Buffer {
     ],
   });
 }
+
+const activeLetter = (number: SequenceNumber) => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(number));
+  return messageOf({ messageAnnotations: [['x-opt-sequence-number', types.Long(bytes)]] });
+};
 
 /** A management node that holds `numbers`; `answer` decides what a request to lock gets. */
 function nodeWith(numbers: readonly SequenceNumber[], answer: (asked: readonly SequenceNumber[]) => SequenceNumber[]) {
@@ -86,6 +96,51 @@ describe('taking letters', () => {
       throw new MessagingError('the connection ended');
     });
     await expect(take(context, [one])).rejects.toThrow('the connection ended');
+  });
+});
+
+describe('seizing letters from the front', () => {
+  const all = Array.from({ length: 30 }, (_, i) => sequenceNumber(BigInt(i + 1)));
+  const [first, second] = all as [SequenceNumber, SequenceNumber];
+
+  /** A queue of 30 of which `taken` are locked by somebody else, and what was given back. */
+  function front(taken: readonly SequenceNumber[], join = true) {
+    const free = all.filter((number) => !taken.includes(number));
+    const released: string[] = [];
+    const read = (numbers: readonly SequenceNumber[]) =>
+      numbers.map((number) => ({ letter: readLetter(activeLetter(number)), message: activeLetter(number) }));
+    return {
+      released,
+      context: {
+        lock: async (max: number) =>
+          new Map<SequenceNumber, Lock>(
+            free.splice(0, max).map((number) => [number, { lock: number, until: 1, messageId: undefined }]),
+          ),
+        read: async (numbers: readonly SequenceNumber[]) => read(numbers),
+        join: (one: ReadLetter, lock: Lock | undefined) =>
+          lock && join ? [{ ...one, lock: lock.lock, lockedUntil: 1 }] : [],
+        release: async (locks: readonly string[]) => released.push(...locks),
+        take: async (numbers: readonly SequenceNumber[]) => ({
+          locked: [],
+          absent: numbers.filter((number) => !all.includes(number)),
+          busy: [],
+          active: numbers.filter((number) => all.includes(number)),
+        }),
+      },
+    };
+  }
+
+  it('tells one that somebody else has from one that lies deeper than was looked', async () => {
+    const { context } = front([first]);
+    const taken = await seize(context, [first, second, '30' as SequenceNumber, '99' as SequenceNumber], 10);
+    expect(taken.locked.map(({ letter }) => letter.sequenceNumber)).toEqual([second]);
+    expect(taken).toMatchObject({ busy: [first], active: ['30'], absent: ['99'] });
+  });
+
+  it('gives back what turns out to be another message, and forgets none', async () => {
+    const { context, released } = front([], false);
+    expect(await seize(context, [first], 10)).toMatchObject({ locked: [], busy: [first], active: [], absent: [] });
+    expect(released).toContain(first);
   });
 });
 
