@@ -4,6 +4,7 @@ import type { Category } from '../classify/evidence.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
 import { errorText, OfficeError } from '../errors.ts';
 import { type Group, mainOf, mergeGroups } from '../groups/group.ts';
+import { advicesFor, didNotHelp } from '../groups/replays.ts';
 import { changed, changeText, type ShownState, shownState, type Triage, type TriageChange } from '../groups/triage.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -123,9 +124,10 @@ function overview(
 /** What is left of a cause when its letters are forgotten. */
 function emptyGroup(group: Group | undefined, triage: Triage | undefined): Group {
   const nothing = { total: 0, open: 0, trend: [], categories: [], advices: [], messageTypes: [], examples: [] };
+  const replays = { sent: 0, returned: 0, lastReturned: undefined };
   const at = triage?.changedAt ?? 0;
   const fingerprint = group?.fingerprint ?? triage?.fingerprint ?? OVERFLOW;
-  return { firstSeen: at, lastSeen: at, cause: triage?.cause ?? '', ...group, ...nothing, fingerprint };
+  return { firstSeen: at, lastSeen: at, cause: triage?.cause ?? '', ...replays, ...group, ...nothing, fingerprint };
 }
 
 type Place = Pick<Group, 'open' | 'total' | 'fingerprint'>;
@@ -185,7 +187,8 @@ export async function setTriage(
   }
 }
 
-/** The category and advice most of its letters have. */
-export function traitsOf({ group }: Overview) {
-  return { category: mainOf(group.categories), advice: mainOf(group.advices) };
+/** The category most of its letters have, and the advice for the cause: it may know better than each of them. */
+export function traitsOf({ group, triage }: Overview) {
+  const advices = advicesFor(group.advices, didNotHelp(group, triage));
+  return { category: mainOf(group.categories), advice: mainOf(advices), advices };
 }

@@ -2,6 +2,7 @@
 import type { Advice, Category } from '../classify/evidence.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
 import { compareSequenceNumbers, type SequenceNumber } from '../letter.ts';
+import type { Replays } from './replays.ts';
 
 /** One recorded letter, as far as groups are concerned. */
 export interface Sighting {
@@ -15,13 +16,17 @@ export interface Sighting {
   /** When the letter was first seen, ms since 1970. */
   readonly at: number;
   readonly open: boolean;
+  /** It left by a replay. */
+  readonly sent?: boolean;
+  /** It was sent back and died again: when that was seen, ms since 1970. */
+  readonly returnedAt?: number | undefined;
 }
 
 /** Letters by a trait, most frequent first. Pairs, since a sender may call a message type `__proto__`. */
 export type Counted<Key extends string = string> = readonly (readonly [Key, number])[];
 
 /** The letters of one cause in one source (or in several, after {@link mergeGroups}). Times are ms since 1970. */
-export interface Group {
+export interface Group extends Replays {
   readonly fingerprint: Fingerprint;
   readonly cause: string;
   /** Letters on record, open and closed. */
@@ -54,7 +59,8 @@ export function intervalOf(at: number): number {
 }
 
 /** The group of a single letter. */
-export function groupOf({ number, fingerprint, cause, category, advice, messageType, at, open }: Sighting): Group {
+export function groupOf(sighting: Sighting): Group {
+  const { number, fingerprint, cause, category, advice, messageType, at, open, sent, returnedAt } = sighting;
   return {
     fingerprint,
     cause,
@@ -67,7 +73,18 @@ export function groupOf({ number, fingerprint, cause, category, advice, messageT
     advices: [[advice, 1]],
     messageTypes: messageType === undefined ? [] : [[messageType.slice(0, MAX_TYPE), 1]],
     examples: [number],
+    sent: sent ? 1 : 0,
+    returned: returnedAt === undefined ? 0 : 1,
+    lastReturned: returnedAt,
   };
+}
+
+/** What a letter that has been counted before adds to its group by being sent, or by coming back: nothing but that. */
+export function replayOf(sighting: Sighting, what: 'sent' | 'returned'): Group {
+  const nothing = { total: 0, open: 0, trend: [], categories: [], advices: [], messageTypes: [], examples: [] };
+  const group = groupOf(sighting);
+  const others = what === 'sent' ? { returned: 0, lastReturned: undefined } : { sent: 0 };
+  return { ...group, ...nothing, ...others };
 }
 
 /** Both together, under the fingerprint and the cause of `a`. */
@@ -85,6 +102,9 @@ export function mergeGroups(a: Group, b: Group): Group {
     messageTypes: bounded(addUp(a.messageTypes, b.messageTypes)),
     // The newest: what is open is among the last ones rather than the first.
     examples: [...new Set([...a.examples, ...b.examples])].sort(compareSequenceNumbers).slice(-MAX_EXAMPLES),
+    sent: a.sent + b.sent,
+    returned: a.returned + b.returned,
+    lastReturned: latest(a.lastReturned, b.lastReturned),
   };
 }
 
@@ -135,6 +155,10 @@ function bounded(counts: Counted): Counted {
   const kept = named.slice(0, MAX_TYPES - 1);
   const others = sum(counts) - sum(kept);
   return [...kept, [OTHER, others]];
+}
+
+function latest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 }
 
 /** The most frequent of a trait. */

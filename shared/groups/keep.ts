@@ -5,12 +5,12 @@
 import type { Classification } from '../classify/evidence.ts';
 import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import { errorText } from '../errors.ts';
-import type { Letter, SourceKey } from '../letter.ts';
+import { compareSequenceNumbers, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { MAX_GROUPS, OVERFLOW, OVERFLOW_CAUSE, type StoredGroups } from '../store/groups.ts';
 import { type Recorded, type Tally, UNGROUPED } from '../store/letters.ts';
-import { addTo, type Group, groupOf, mergeGroups, recounted, TREND_STEP } from './group.ts';
+import { addTo, type Group, groupOf, mergeGroups, recounted, replayOf, TREND_STEP } from './group.ts';
 
 type Where = { readonly key: SourceKey; readonly name: string };
 
@@ -39,6 +39,57 @@ export async function countLetters(
     ]);
   } catch (error) {
     office.log(`groups ${source.name}: not counted, the next recount repairs it: ${errorText(error)}`);
+  }
+}
+
+/**
+ * Counts letters that a plan has sent, in the groups they had; after their chunk is closed in the journal, which happens once.
+ * Should it not be done, the next recount does it. Throws nothing.
+ */
+export async function countSent(
+  office: Office,
+  source: Where,
+  planId: PlanId,
+  numbers: readonly SequenceNumber[],
+): Promise<void> {
+  const sorted = numbers.toSorted(compareSequenceNumbers);
+  const [from, to] = [sorted[0], sorted.at(-1)];
+  if (from === undefined || to === undefined) return;
+  try {
+    const sent = new Set(numbers);
+    const groups = new Map<Fingerprint, Group>();
+    for await (const sighting of office.store.letters.sightings(source.key, { sent: { planId, from, to } })) {
+      if (sent.has(sighting.number)) addTo(groups, replayOf(sighting, 'sent'));
+    }
+    await office.store.groups.add(source.key, groups.values());
+  } catch (error) {
+    office.log(
+      `groups ${source.name}: letters that were sent not counted, the next recount repairs it: ${errorText(error)}`,
+    );
+  }
+}
+
+/**
+ * Counts a letter that `planId` sent and that died again, in the group it had when it was sent: that is the cause which sending
+ * back did not help, whatever it died of now. Counted once, however often it is recorded. Throws nothing.
+ */
+export async function countReturned(
+  office: Office,
+  planId: PlanId,
+  number: SequenceNumber | undefined,
+  now: number,
+): Promise<void> {
+  if (number === undefined) return;
+  try {
+    const plan = (await office.store.plans.head(planId))?.head;
+    // A copy in a sandbox was never to help.
+    if (plan === undefined || plan.choices.target === 'sandbox') return;
+    const origin = await office.store.letters.markReturned(plan.source, number, planId, now);
+    if (origin !== undefined) await office.store.groups.add(plan.source, [replayOf(origin, 'returned')]);
+  } catch (error) {
+    office.log(
+      `groups: a letter that came back to plan ${planId} is not counted, the next recount repairs it: ${errorText(error)}`,
+    );
   }
 }
 

@@ -12,7 +12,7 @@ const MAX_EXAMPLES = 10;
 /** A cause over its sources. */
 export function groupView(found: Overview) {
   const { group, share, bySource } = found;
-  const { category, advice } = traitsOf(found);
+  const { category, advice, advices } = traitsOf(found);
   return {
     // The causes beyond the limit share a row, and have no fingerprint that a letter has.
     fingerprint: group.fingerprint === OVERFLOW ? null : group.fingerprint,
@@ -25,7 +25,10 @@ export function groupView(found: Overview) {
     firstSeen: iso(group.firstSeen),
     lastSeen: iso(group.lastSeen),
     categories: counts(group.categories, 'category'),
-    advices: counts(group.advices, 'advice'),
+    advices: counts(advices, 'advice'),
+    sent: group.sent,
+    returned: group.returned,
+    lastReturned: iso(group.lastReturned),
     messageTypes: counts(group.messageTypes, 'messageType'),
     sources: bySource.map(({ source, group: part }) => ({
       source: source.name,
@@ -41,7 +44,8 @@ export function groupView(found: Overview) {
 }
 
 /** A cause with its open letters, as a line of the summary. */
-export function causeLine({ group, count, firstSeen, lastSeen, sources, state, regressedSince }: CauseSummary) {
+export function causeLine(line: CauseSummary) {
+  const { group, count, firstSeen, lastSeen, advices, replays, sources, state, regressedSince } = line;
   return {
     key: group.fingerprint,
     count,
@@ -49,8 +53,10 @@ export function causeLine({ group, count, firstSeen, lastSeen, sources, state, r
     lastSeen: iso(lastSeen),
     cause: group.cause,
     category: mainOf(group.categories) ?? null,
-    advice: mainOf(group.advices) ?? null,
-    advices: counts(group.advices, 'advice'),
+    advice: mainOf(advices) ?? null,
+    advices: counts(advices, 'advice'),
+    sent: replays.sent,
+    returned: replays.returned,
     sources: sources.map(({ name }) => name),
     state,
     regressedSince: iso(regressedSince),

@@ -1,6 +1,7 @@
 /** Ends chunks: completes what was sent, marks letters, writes fates. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
+import { countSent } from '../groups/keep.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
@@ -170,6 +171,7 @@ export async function close(
     exceptions,
   });
   if (leaves) tellLeft(office, source, fate, numbers.length);
+  if (leaves && action === 'replay') await countSent(office, source, id, numbers);
   if (chunk.audit !== '') {
     const others = exceptions.length > 0 ? `, ${exceptions.length} otherwise` : '';
     await office.store.audit.close(chunk.audit, `${numbers.length} done${others}`, office.clock());

@@ -99,6 +99,7 @@ export const FINDING_CODES = [
   'over-limit',
   'fix-first',
   'on-hold',
+  'came-back',
   'too-large',
   'no-body',
 ] as const;
@@ -112,7 +113,7 @@ export interface Finding {
   readonly letters: number;
   /** What it is and what to do. */
   readonly message: string;
-  /** Fingerprints of the groups concerned, for `on-hold`; the first few. */
+  /** Fingerprints of the groups concerned, for `on-hold` and `came-back`; the first few. */
   readonly groups?: readonly Fingerprint[] | undefined;
 }
 

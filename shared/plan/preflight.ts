@@ -156,12 +156,30 @@ export function countOnHold(
   group: Fingerprint,
   level: Finding['level'] = 'warn',
 ): Finding[] {
-  const named = new Set(findings.find(({ code }) => code === 'on-hold')?.groups);
+  const message = (named: string) =>
+    `these belong to a group on hold (${named}): ask its owner, see GET /groups/{fingerprint}; or plan with includeOnHold naming it`;
+  return countOfGroup(findings, 'on-hold', group, message, level);
+}
+
+/** Adds one letter of a cause whose letters were sent back before and died again. */
+export function countCameBack(findings: readonly Finding[], group: Fingerprint): Finding[] {
+  const message = (named: string) =>
+    `letters of the same cause (${named}) were sent back before and died again: look at what became of them, see GET /groups/{fingerprint}; begin with a small step`;
+  return countOfGroup(findings, 'came-back', group, message, 'warn');
+}
+
+function countOfGroup(
+  findings: readonly Finding[],
+  code: FindingCode,
+  group: Fingerprint,
+  messageFor: (named: string) => string,
+  level: Finding['level'],
+): Finding[] {
+  const named = new Set(findings.find((finding) => finding.code === code)?.groups);
   if (named.size < MAX_NAMED) named.add(group);
   const groups = [...named];
-  const message = `these belong to a group on hold (${groups.join(', ')}): ask its owner, see GET /groups/{fingerprint}; or plan with includeOnHold naming it`;
-  return countFinding(findings, 'on-hold', message, level).map((finding) =>
-    finding.code === 'on-hold' ? { ...finding, groups } : finding,
+  return countFinding(findings, code, messageFor(groups.join(', ')), level).map((finding) =>
+    finding.code === code ? { ...finding, groups } : finding,
   );
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Source } from '../catalog.ts';
 import { isOfficeError, OfficeError } from '../errors.ts';
+import { causesThatCameBack } from '../groups/cameBack.ts';
 import { activeHolds } from '../groups/holds.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -23,6 +24,7 @@ import {
 } from './plan.ts';
 import {
   completeFacts,
+  countCameBack,
   countExpiry,
   countMaybeSent,
   countOnHold,
@@ -199,6 +201,7 @@ async function layOut(
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
   const holds = await activeHolds(office, journal.head.choices);
+  const cameBack = await causesThatCameBack(office, source.key);
   const { letters } = office.store;
   // Letters that are named are looked up one by one: that does not grow with what else is there. Where a letter can be taken
   // depends on those before it, all have to be counted.
@@ -230,6 +233,9 @@ async function layOut(
       batch.tallies.push((tally) => countLetter(tally, record, now));
       if (action === 'replay' && choices.target !== 'sandbox') {
         batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter, timeToLive), record));
+        if (cameBack.has(record.fingerprint)) {
+          batch.notes.push((findings) => countCameBack(findings, record.fingerprint));
+        }
       }
     } else {
       batch.exceptions.push({

@@ -8,7 +8,7 @@ import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
 import { tellRun } from '../telemetry/tell.ts';
-import { collect } from '../watch/collect.ts';
+import { collect, noteCounts } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
 import { markUnclear } from './ending.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
@@ -362,6 +362,8 @@ async function endRun(
   change: (head: PlanHead) => PlanHead = (head) => head,
 ): Promise<SliceEnd> {
   const over = isOver(state);
+  // First: who sees that the run has ended sees what it has left.
+  await noteCounts(office, journal.head.source);
   await journal.commit((head) => ({
     ...change(head),
     state,

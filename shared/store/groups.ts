@@ -244,6 +244,9 @@ function toRow(source: SourceKey, group: Group, writeId: string): RowWrite {
     advices: JSON.stringify(group.advices),
     messageTypes: JSON.stringify(group.messageTypes),
     examples: JSON.stringify(group.examples),
+    sent: group.sent,
+    returned: group.returned,
+    lastReturned: group.lastReturned === undefined ? undefined : new Date(group.lastReturned),
   };
 }
 
@@ -269,5 +272,9 @@ const rowSchema = z
     examples: json(z.array(z.string()).max(100)).transform((texts) =>
       texts.map((text) => parseSequenceNumber(text)).filter((number) => number !== undefined),
     ),
+    /** Absent in rows written before replays were counted. */
+    sent: count.default(0),
+    returned: count.default(0),
+    lastReturned: time.optional(),
   })
-  .transform(({ rowKey, ...row }): Group => ({ ...row, fingerprint: rowKey }));
+  .transform(({ rowKey, ...row }): Group => ({ ...row, fingerprint: rowKey, lastReturned: row.lastReturned }));

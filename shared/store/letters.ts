@@ -218,6 +218,33 @@ export class LetterStore {
     await this.#mergeAll(source, numbers, { maybeSentBy: planId });
   }
 
+  /**
+   * Notes on a letter that `planId` sent that it died again; once, however often it is asked. Returns the letter as groups see it
+   * where that was new, `undefined` where it was noted before or the plan did not send it.
+   */
+  async markReturned(
+    source: SourceKey,
+    number: SequenceNumber,
+    planId: PlanId,
+    at: number,
+  ): Promise<Sighting | undefined> {
+    for (;;) {
+      const row = await this.#table.get(source, numberKey(number));
+      const record = row && readable(row);
+      if (row === undefined || record === undefined || row.returnedAt !== undefined) return undefined;
+      // It may die again before the chunk that sent it is closed, or be left here by a run that could not make sure.
+      const isSent = record.closed === undefined || record.closed.planId === planId;
+      if (!isSent) return undefined;
+      try {
+        const key = { partitionKey: row.partitionKey, rowKey: row.rowKey };
+        await this.#table.merge({ ...key, returnedAt: new Date(at) }, row.etag);
+        return sightingOf(record, at);
+      } catch (error) {
+        if (!(error instanceof StoreConflict)) throw error; // somebody wrote the row meanwhile: look again
+      }
+    }
+  }
+
   async #mergeAll(source: SourceKey, numbers: readonly SequenceNumber[], cells: Record<string, Cell>): Promise<void> {
     for (let i = 0; i < numbers.length; i += MAX_STEPS) {
       const part = numbers.slice(i, i + MAX_STEPS);
@@ -292,9 +319,13 @@ export class LetterStore {
    */
   async *sightings(
     source: SourceKey,
-    options: { openOnly?: boolean; onUnreadable?: () => void } = {},
+    options: { openOnly?: boolean; sent?: SentBy; onUnreadable?: () => void } = {},
   ): AsyncGenerator<Sighting> {
-    const filter = options.openOnly ? openFilter(source, {}) : odata`PartitionKey eq ${source}`;
+    const filter = options.openOnly
+      ? openFilter(source, {})
+      : options.sent
+        ? sentFilter(source, options.sent)
+        : odata`PartitionKey eq ${source}`;
     const select = ['PartitionKey', 'RowKey', ...Object.keys(sightingRow.shape)];
     for await (const row of this.#table.query(filter, { select })) {
       const parsed = sightingRow.safeParse(row);
@@ -302,7 +333,7 @@ export class LetterStore {
         options.onUnreadable?.();
         continue;
       }
-      const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, ...plain } = parsed.data;
+      const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, returnedAt, ...plain } = parsed.data;
       const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
       yield {
         ...plain,
@@ -311,6 +342,8 @@ export class LetterStore {
         number: sequenceNumber,
         at: firstSeen,
         open: fate === 'open',
+        sent: fate === 'replayed',
+        returnedAt,
       };
     }
   }
@@ -340,6 +373,13 @@ export class LetterStore {
   }
 }
 
+/** Letters that a plan has sent, from one number to another, both inclusive. */
+export interface SentBy {
+  readonly planId: PlanId;
+  readonly from: SequenceNumber;
+  readonly to: SequenceNumber;
+}
+
 /** Which open letters: from a number on, seen until a time (ms since 1970). */
 export interface OpenOptions {
   readonly from?: SequenceNumber;
@@ -364,6 +404,21 @@ export interface Tally {
   readonly oldest: number | undefined;
 }
 
+function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
+  const { letter, classification, fingerprint, cause, firstSeen, closed } = record;
+  return {
+    number: letter.sequenceNumber,
+    fingerprint,
+    cause,
+    category: classification.category,
+    advice: classification.advice,
+    messageType: classification.evidence.messageType,
+    at: firstSeen,
+    open: closed === undefined,
+    returnedAt,
+  };
+}
+
 /** Stands for rows of before there were groups. */
 export const UNGROUPED = '' as Fingerprint;
 
@@ -372,6 +427,11 @@ function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUnt
   if (options.from !== undefined) parts.push(odata`RowKey ge ${numberKey(options.from)}`);
   if (options.seenUntil !== undefined) parts.push(odata`firstSeen le ${new Date(options.seenUntil)}`);
   return parts.join(' and ');
+}
+
+function sentFilter(source: SourceKey, { planId, from, to }: SentBy): string {
+  const among = odata`RowKey ge ${numberKey(from)} and RowKey le ${numberKey(to)}`;
+  return `${odata`PartitionKey eq ${source}`} and ${among} and ${odata`fate eq ${'replayed'} and closedBy eq ${planId}`}`;
 }
 
 const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
@@ -385,4 +445,5 @@ const groupedRow = tallyRow.extend({
 const sightingRow = groupedRow.extend({
   cause: z.string().optional().catch(undefined),
   messageType: z.string().optional().catch(undefined),
+  returnedAt: time.optional().catch(undefined),
 });

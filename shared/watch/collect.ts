@@ -2,6 +2,7 @@ import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import { groupsBefore, keepOpen } from '../groups/keep.ts';
+import type { SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { tellPassed, tellPassFailed, tellSnapshot } from '../telemetry/tell.ts';
@@ -113,6 +114,17 @@ export async function takeSnapshot(office: Office, source: Source): Promise<numb
   await tellSnapshot(office, source, snapshot);
   await keepOpen(office, source, groups, tally);
   return tally.open;
+}
+
+/** Counts a source anew after letters have left it, if it is in the catalog: nobody should wait for the next pass. Throws nothing. */
+export async function noteCounts(office: Office, key: SourceKey): Promise<void> {
+  const source = office.catalog.sources.find((one) => one.key === key);
+  if (source === undefined) return;
+  try {
+    await takeSnapshot(office, source);
+  } catch (error) {
+    office.log(`collect ${source.name}: not counted after a run, the next pass does it: ${errorText(error)}`);
+  }
 }
 
 async function notePassFailure(office: Office, source: Source, error: unknown): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
-import { countLetters } from '../groups/keep.ts';
+import { countLetters, countReturned } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
 import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
 
@@ -27,6 +27,8 @@ export async function recordLetters(office: Office, source: Source, read: readon
       reason: classification.evidence.reason ?? '',
       at: now,
     });
-    if (isOurs && recorded[i] !== 'known') tellReturned(office, source);
+    if (!isOurs) continue;
+    await countReturned(office, letter.replay.planId, letter.replay.of, now);
+    if (recorded[i] !== 'known') tellReturned(office, source);
   }
 }

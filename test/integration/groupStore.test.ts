@@ -5,16 +5,17 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
 import { classify } from '../../shared/classify/index.ts';
 import { type Group, groupOf } from '../../shared/groups/group.ts';
-import { countLetters, groupsBefore, keepOpen, recount } from '../../shared/groups/keep.ts';
-import type { SequenceNumber, SourceKey } from '../../shared/letter.ts';
+import { countLetters, countReturned, countSent, groupsBefore, keepOpen, recount } from '../../shared/groups/keep.ts';
+import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import type { Office } from '../../shared/office.ts';
 import { openOffice } from '../../shared/open.ts';
 import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import { takeStorage } from '../harness/storage.ts';
-import { aLetter, aSight, CONNECTION, NOW } from '../harness/values.ts';
+import { aLetter, aPlan, aSight, CONNECTION, NOW, PLAN_ID } from '../harness/values.ts';
 
 const HOUR = 3_600_000;
+const OTHER_PLAN = '20261130t104512-zzzzzzzz' as PlanId;
 let office: Office;
 let store: Store;
 let storage: string;
@@ -254,6 +255,50 @@ describe('a recount', () => {
     await recount(office, source);
     expect(await counts()).toEqual([['Said', 0, 0]]);
     expect((await store.triage.get(said.fingerprint))?.triage.owner).toBe('ada');
+  });
+});
+
+describe('what was sent back, and came back', () => {
+  const PLAN = PLAN_ID;
+  const replays = async () => (await groups()).map(({ total, sent, returned }) => [total, sent, returned]);
+
+  test('is counted once in the group that the letter had, however often it is told, and the same by a recount', async () => {
+    const three = [1, 2, 3].map((number) => letter(number));
+    await arrive(three);
+    await arrive([letter(4, 'Other')]);
+    const numbers = three.map(({ sequenceNumber }) => sequenceNumber);
+    await store.plans.create(aPlan({ source: source.key }), 'w');
+    // Sent by this plan are the first two; the third by nobody, the fourth by another.
+    await store.letters.close(source.key, numbers.slice(0, 2), 'replayed', now, PLAN);
+    await store.letters.close(source.key, ['4' as SequenceNumber], 'replayed', now, OTHER_PLAN);
+    await countSent(office, source, PLAN, ['1', '2'] as SequenceNumber[]);
+    for (const number of ['2', '2', '4', '99'] as SequenceNumber[]) {
+      await Promise.all([1, 2].map(() => countReturned(office, PLAN, number, now)));
+    }
+    await countReturned(office, PLAN, undefined, now);
+    await countReturned(office, OTHER_PLAN, '1' as SequenceNumber, now); // there is no such plan
+    expect(await replays()).toEqual([
+      [3, 2, 1],
+      [1, 0, 0],
+    ]);
+    await recount(office, source);
+    expect(await replays()).toEqual([
+      [3, 2, 1],
+      [1, 1, 0],
+    ]);
+    expect((await groups())[0]?.lastReturned).toBe(now);
+    expect(log).toEqual([]);
+  });
+
+  test('and what was not counted when it happened is made good by a recount', async () => {
+    await arrive([letter(1), letter(2)]);
+    await store.plans.create(aPlan({ source: source.key, id: OTHER_PLAN }), 'w');
+    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now, OTHER_PLAN);
+    await store.letters.markReturned(source.key, '1' as SequenceNumber, OTHER_PLAN, now); // and then the process died
+    await countReturned(office, OTHER_PLAN, '1' as SequenceNumber, now);
+    expect(await replays()).toEqual([[2, 0, 0]]);
+    await recount(office, source);
+    expect(await replays()).toEqual([[2, 2, 1]]);
   });
 });
 

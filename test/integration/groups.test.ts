@@ -31,7 +31,7 @@ interface GroupsJson {
 }
 
 const SHOP = ['shop-a', 'shop-b', 'shop-c', 'shop-d'];
-const ALONE = ['raced', 'chosen', 'held', 'late', 'ramped', 'fixed', 'spoilt', 'lives', 'forged', 'forgotten'];
+const ALONE = ['raced', 'chosen', 'held', 'late', 'ramped', 'fixed', 'vain', 'spoilt', 'lives', 'forged', 'forgotten'];
 const UNKNOWN = `f1-${'a'.repeat(22)}`;
 let office: TestOffice;
 
@@ -178,12 +178,11 @@ describe('a cause that strikes four queues', () => {
     expect(none.text).toBe('No open letters.\nNo pass over empty has completed yet.\n');
   });
 
-  test('loses those that were sent back with the next pass, and forgets none', async () => {
+  test('loses those that were sent back at once, without a pass, and forgets none', async () => {
     const plan = await office.plan({ selection: { fingerprint: [fingerprint] } }, 'shop-c');
     await office.run(plan);
-    await office.collect('shop-c');
     const group = await groupOf('shop-c', 'PaymentTimeout');
-    expect(group).toMatchObject({ open: 0, count: 3 });
+    expect(group).toMatchObject({ open: 0, count: 3, sent: 3, returned: 0, advice: 'replay' });
     expect((await office.get<Json>('summary?by=cause')).headLine).toContain('9 letters on three queues');
   });
 
@@ -362,6 +361,52 @@ test('a cause that was resolved and strikes again is regressed, since the first 
     owner: 'Grace',
   });
   expect(((await triage(fingerprint, { state: 'resolved' })).json as GroupJson).triage.state).toBe('resolved');
+});
+
+test('a cause whose letters died again after a replay, of whatever, says so: counts, advice, head line, the next plan', async () => {
+  await die('vain', 3, 'PaymentTimeout', 'no answer within 3 seconds');
+  const before = await groupOf('vain', 'PaymentTimeout');
+  expect(before).toMatchObject({ advice: 'replay', sent: 0, returned: 0, lastReturned: null });
+
+  const plan = await office.plan({}, 'vain');
+  expect(plan.findings).toEqual([]);
+  await office.post(`plans/${plan.id}/run`, { confirm: 3, ramp: { steps: [1], observe: 'PT1M' } });
+  await until(() => office.broker.messages('vain').length === 1 || undefined, 'the first letter to arrive');
+  await office.deadLetterAll('vain', 'UnknownCustomer', 'no such customer');
+  const halted = await office.finished(plan.id, ['halted']);
+  expect(halted.counts).toMatchObject({ done: 1, pending: 2 });
+
+  // At once: no pass comes in this test but those of the run itself.
+  const first = { open: 2, count: 3, advice: 'investigate', sent: 1, returned: 1, lastReturned: expect.any(String) };
+  const second = { open: 1, count: 1, sent: 0, returned: 0, lastReturned: null };
+  const seen = async () => [await groupOf('vain', 'PaymentTimeout'), await groupOf('vain', 'UnknownCustomer')];
+  expect(await seen()).toMatchObject([first, second]);
+  expect(await office.get(`groups/${before.fingerprint}`)).toMatchObject({ returned: 1, advices: expect.any(Array) });
+  const causes = await office.get<{ headLine: string; counts: Json[] }>('summary?by=cause&source=vain');
+  expect(causes.counts[0]).toMatchObject({ count: 2, advice: 'investigate', sent: 1, returned: 1 });
+  expect(causes.headLine).toMatch(
+    /^3 letters on vain, .*no answer within <number> seconds", at [^,]*, to be looked at/,
+  );
+  const next = await office.plan({ selection: { fingerprint: [before.fingerprint] } }, 'vain');
+  expect(next.findings).toMatchObject([{ code: 'came-back', level: 'warn', letters: 2, groups: [before.fingerprint] }]);
+
+  // Recorded again, and counted anew from the letters, it is the same.
+  await office.collect('vain');
+  expect(await seen()).toMatchObject([first, second]);
+  const letters = table('letters');
+  const back = (await office.letters('vain')).find(({ reason }) => reason === 'UnknownCustomer');
+  const row = { partitionKey: sourceKey('127.0.0.1', 'vain'), rowKey: String(back?.sequenceNumber).padStart(20, '0') };
+  await letters.updateEntity({ ...row, fate: 'gone' }, 'Merge');
+  await office.process.run('reconcile');
+  expect(await seen()).toMatchObject([first, second]);
+  await table('groups').deleteEntity(row.partitionKey, before.fingerprint);
+  await office.process.run('reconcile');
+  expect(await seen()).toMatchObject([first, second]);
+
+  // Who says that it is resolved is believed, until one comes back after that.
+  await triage(before.fingerprint, { state: 'resolved' });
+  expect((await groupOf('vain', 'PaymentTimeout')).advice).toBe('replay');
+  expect((await office.plan({ selection: { fingerprint: [before.fingerprint] } }, 'vain')).findings).toEqual([]);
 });
 
 test('what is said of a cause is in the audit, with who said it', async () => {

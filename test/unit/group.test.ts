@@ -16,6 +16,8 @@ import {
   TREND_SPAN,
   TREND_STEP,
 } from '../../shared/groups/group.ts';
+import { advicesFor, didNotHelp } from '../../shared/groups/replays.ts';
+import type { Triage } from '../../shared/groups/triage.ts';
 import type { SequenceNumber } from '../../shared/letter.ts';
 import { NOW } from '../harness/values.ts';
 
@@ -68,6 +70,9 @@ describe('letters of one cause add up', () => {
         ['OrderPlaced', 1],
       ],
       examples: ['3', '5', '7'],
+      sent: 0,
+      returned: 0,
+      lastReturned: undefined,
     });
     expect(mainOf(group.categories)).toBe('poison');
     expect(mainOf([])).toBeUndefined();
@@ -151,5 +156,47 @@ describe('a recount', () => {
   test('takes the last time from whoever saw more', () => {
     expect(recounted(counted, stored(0, 30, 35), at(25)).lastSeen).toBe(at(35));
     expect(recounted(counted, stored(0, 30), at(25)).lastSeen).toBe(at(30));
+  });
+});
+
+describe('advice for a cause', () => {
+  const advices = [
+    ['replay', 5],
+    ['investigate', 2],
+    ['fix-first', 1],
+  ] as const;
+  const sentBack = all([
+    aSighting({ open: false, sent: true, returnedAt: NOW }),
+    aSighting({ open: false, sent: true, returnedAt: NOW + 5 }),
+    aSighting({ open: false, sent: true }),
+  ]);
+
+  test('is to look at it once letters came back that were to be sent back; what is to be fixed stays so', () => {
+    expect(advicesFor(advices, false)).toEqual(advices);
+    expect(advicesFor(advices, true)).toEqual([
+      ['investigate', 7],
+      ['fix-first', 1],
+    ]);
+  });
+
+  test('goes by what came back since somebody called it resolved', () => {
+    expect(sentBack).toMatchObject({ sent: 3, returned: 2, lastReturned: NOW + 5 });
+    const resolved = (resolvedAt: number | undefined): Triage => ({
+      fingerprint: FINGERPRINT,
+      cause: '',
+      state: 'resolved',
+      owner: '',
+      note: '',
+      bug: '',
+      changedAt: NOW,
+      changedBy: 'ada',
+      resolvedAt,
+      regressedAt: undefined,
+    });
+    const helped = [undefined, resolved(undefined), resolved(NOW + 4), resolved(NOW + 5)].map(
+      (triage) => !didNotHelp(sentBack, triage),
+    );
+    expect(helped).toEqual([false, false, false, true]);
+    expect(didNotHelp(all([aSighting({ sent: true, open: false })]), undefined)).toBe(false);
   });
 });
