@@ -100,9 +100,10 @@ async function storage(signal: AbortSignal) {
 }
 
 async function broker(log: (line: string) => void, config: unknown, seed: number | undefined) {
-  const { parseConfig, startBroker } = await import('./broker/index.ts');
+  const { parseConfig, readConfig, startBroker } = await import('./broker/index.ts');
+  const file = join(import.meta.dirname, 'Config.json');
   return startBroker({
-    config: parseConfig(config ?? JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8'))),
+    config: config === undefined ? readConfig(await readFile(file, 'utf8')) : parseConfig(config),
     log: (line) => log(`broker: ${line}`),
     ...(seed !== undefined && { chaos: { seed } }),
   });

@@ -8,7 +8,8 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { stopSignal } from '../signals.ts';
 import { seedOf } from './chaos.ts';
-import { type EmulatorConfig, parseConfig, parseKeys, type RunningBroker, type SasKey, startBroker } from './index.ts';
+import { parseKeys, type RunningBroker, readConfig, startBroker } from './index.ts';
+import { readJsonText } from './jsonText.ts';
 
 const USAGE = `usage: npm run broker -- --config <file> [--port <n>] [--admin-port <n>] [--host <address>] [--keys <file>]
                                   [--chaos <seed>] [--verbose]
@@ -69,18 +70,20 @@ function portOf(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-/** Reads a JSON file; what goes wrong names the file. */
-async function readJson<T>(file: string, parse: (json: unknown) => T): Promise<T> {
+/** Reads a file; what goes wrong names it. */
+async function readBy<T>(file: string, parse: (text: string) => T): Promise<T> {
   try {
-    return parse(JSON.parse(await readFile(file, 'utf8')));
+    return parse(await readFile(file, 'utf8'));
   } catch (error) {
     throw new Error(`${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 
 async function open(options: Options): Promise<RunningBroker> {
-  const config: EmulatorConfig = await readJson(options.config, parseConfig);
-  const keys: readonly SasKey[] = options.keys === undefined ? [] : await readJson(options.keys, parseKeys);
+  const config = await readBy(options.config, readConfig);
+  for (const note of config.notes) complain(`${options.config}: ${note}`);
+  const keys =
+    options.keys === undefined ? [] : await readBy(options.keys, (text) => parseKeys(readJsonText(text).value));
   const [first, ...sasKeys] = keys;
   const { port, adminPort, host, seed } = options;
   return startBroker({

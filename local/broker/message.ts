@@ -201,21 +201,39 @@ function layOut(bytes: Buffer, sections: readonly Section[]): StoredMessage {
 /** The message with application properties added or replaced; all other entries and sections keep their bytes. */
 export function withProperties(message: StoredMessage, added: readonly AddedProperty[]): StoredMessage {
   if (added.length === 0) return message;
-  const { bytes, applicationProperties: at } = message;
   const changes = new Map(added.map((property) => [property.name, property.value]));
-  const entries: Buffer[] = [];
-  for (const entry of at >= 0 ? mapEntries(bytes, at) : []) {
-    if (!changes.has(keyText(entry.key) ?? '')) entries.push(entry.bytes);
-  }
+  const entries = propertiesBut(message, (name) => changes.has(name));
   for (const [name, value] of changes) entries.push(Buffer.concat([encode.string(name), value]));
-  const sections = sectionsOf(bytes);
-  const old = sections.find((section) => section.code === SECTION.applicationProperties);
-  const start = old?.start ?? message.body;
-  const changed = keep([
-    bytes.subarray(0, start),
-    encodeSection(SECTION.applicationProperties, encodeMap(entries)),
-    bytes.subarray(old?.end ?? start),
-  ]);
+  return withSection(message, SECTION.applicationProperties, encodeMap(entries), message.body);
+}
+
+/** The message without an application property; the others keep their bytes. */
+export function withoutProperty(message: StoredMessage, name: string): StoredMessage {
+  if (message.applicationProperties < 0) return message;
+  const entries = propertiesBut(message, (other) => other === name);
+  return withSection(message, SECTION.applicationProperties, encodeMap(entries), message.body);
+}
+
+/** The message with a text, or null, at one place of its properties section; the others keep their bytes. */
+export function withPropertyText(message: StoredMessage, place: number, text: string | undefined): StoredMessage {
+  const section = sectionsOf(message.bytes).find(({ code }) => code === SECTION.properties);
+  const items = section ? listItems(message.bytes, section.body) : [];
+  while (items.length <= place) items.push(NULL);
+  items[place] = text === undefined ? NULL : encode.string(text);
+  return withSection(message, SECTION.properties, encodeList(items), message.rest);
+}
+
+function propertiesBut(message: StoredMessage, isLeftOut: (name: string) => boolean): Buffer[] {
+  const { bytes, applicationProperties: at } = message;
+  const entries = at >= 0 ? mapEntries(bytes, at) : [];
+  return entries.filter(({ key }) => !isLeftOut(keyText(key) ?? '')).map((entry) => entry.bytes);
+}
+
+/** The message with another section of that kind, which stands at `place` where there was none. */
+function withSection({ bytes }: StoredMessage, code: number, value: Buffer, place: number): StoredMessage {
+  const old = sectionsOf(bytes).find((section) => section.code === code);
+  const start = old?.start ?? place;
+  const changed = keep([bytes.subarray(0, start), encodeSection(code, value), bytes.subarray(old?.end ?? start)]);
   return layOut(changed, sectionsOf(changed));
 }
 

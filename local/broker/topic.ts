@@ -77,9 +77,15 @@ export class Topic implements Destination {
   #distribute(entry: Entry): undefined {
     const judge = new Judge(entry.message);
     // All are asked before any gets it: a copy that is delivered at once must not change what the others see.
-    const takers = this.#subscriptions.filter(({ rules }) => rules.accepts(judge));
-    const arrival = goingOn(entry);
+    const takers = this.#subscriptions.map(({ entity, rules }) => ({
+      entity,
+      copies: rules.copies(entry.message, judge),
+    }));
     const { enqueueSequenceNumber, hops, deadLetterSource } = entry;
-    for (const { entity } of takers) entity.enqueue(arrival, { enqueueSequenceNumber, hops, deadLetterSource });
+    for (const { entity, copies } of takers) {
+      for (const message of copies) {
+        entity.enqueue(goingOn({ ...entry, message }), { enqueueSequenceNumber, hops, deadLetterSource });
+      }
+    }
   }
 }

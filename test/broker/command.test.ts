@@ -82,6 +82,19 @@ describe('npm run broker', () => {
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('reads a file with comments and a byte order mark, and tells what has no effect', async () => {
+    const text = JSON.stringify(configOf({ Name: 'q', Properties: { EnableExpress: true } }));
+    const config = await file('sample.json', `\uFEFF// a sample\n${text}`);
+    const { child, ended } = start(['--config', config, '--port', '0', '--admin-port', '0']);
+    await opened(child);
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `${config}: line 2, UserConfig.Namespaces[0].Queues[0].Properties.EnableExpress: has no effect here\n`,
+    });
+  });
+
   it('says that it runs under chaos, and by which seed', async () => {
     const config = await file('good.json', configOf({ Name: 'q' }));
     const { child, ended } = start(['--config', config, '--port', '0', '--admin-port', '0', '--chaos', '7']);
@@ -110,7 +123,7 @@ describe('npm run broker', () => {
 
   it.each([
     ['a file that is not there', undefined, 'nowhere.json'],
-    ['no JSON', '{', 'JSON'],
+    ['no JSON', '{', 'line 1, column 2: the end of the file'],
     [
       'a wrong setting',
       configOf({ Name: 'q', Properties: { LockDuration: 'PT6M' } }),

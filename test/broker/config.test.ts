@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { durationMs, parseConfig } from '../../local/broker/config.ts';
+import { durationMs, parseConfig, readConfig } from '../../local/broker/config.ts';
 import { startBroker } from '../../local/broker/index.ts';
 
 function file(namespace: object) {
@@ -63,6 +63,7 @@ describe('the configuration', () => {
         },
       ],
       unsupported: [],
+      notes: [],
     });
   });
 
@@ -78,12 +79,69 @@ describe('the configuration', () => {
     ],
     [{ Queues: [{ Name: 'a', Properties: { MaxDeliveryCount: 0 } }] }, 'Queues[0].Properties.MaxDeliveryCount'],
     [{ Queues: [{ Name: 'a', Properties: { MaxDeliverCount: 3 } }] }, 'MaxDeliverCount'],
-    [{ Queues: [{ Name: '$weird' }] }, 'Queues[0].Name'],
+    [{ Queues: [{ Name: '$weird' }] }, "Queues[0].Name: '$' cannot stand in a name"],
+    [{ Queues: [{ Name: 'a~b' }] }, "Queues[0].Name: '~' cannot stand in a name: letters, digits,"],
+    [{ Queues: [{ Name: 'a-' }] }, 'Queues[0].Name: must start and end with a letter or digit'],
+    [
+      { Queues: [{ Name: 'a', MaxDeliveryCount: 3 }] },
+      "Queues[0].MaxDeliveryCount: is not known here: it belongs into 'Pr",
+    ],
+    [{ Topics: [{ Name: 't', Subscritptions: [] }] }, 'Topics[0].Subscritptions: is not known'],
+    [{ Topics: [{ Name: 't', subscriptions: [] }] }, "subscriptions: is not known, 'Subscriptions' is: case matters"],
+    [{ Entities: [] }, 'Namespaces[0].Entities: is not known'],
+    [
+      { Topics: [{ Name: 't', Subscriptions: [{ Name: 's', Rules: [{ Name: 'r', Filter: {}, Properties: {} }] }] }] },
+      'Rules[0].Filter: is not known',
+    ],
     [{ Queues: [{ Name: 'a' }, { Name: 'A' }] }, "Queues[1].Name: the name 'A' is already taken"],
     [{ Queues: [{ Name: 'a' }], Topics: [{ Name: 'a' }] }, "Topics[0].Name: the name 'a' is already taken"],
     [{ Topics: [{ Name: 't', Subscriptions: [{ Name: 's' }, { Name: 's' }] }] }, 'Topics[0].Subscriptions[1].Name'],
   ])('names the path of what is wrong: %j', (namespace, path) => {
     expect(() => parseConfig(file(namespace))).toThrow(path);
+  });
+
+  it('of a file may have a byte order mark, comments and commas after the last item', () => {
+    const text = `\uFEFF{
+      // as in the samples of the emulator
+      "UserConfig": { "Namespaces": [{ "Name": "n", /* no topics */ "Queues": [{ "Name": "a//b", }, ], }], },
+    }`;
+    expect(readConfig(text)).toEqual(parseConfig(file({ Queues: [{ Name: 'a//b' }] })));
+  });
+
+  it.each([
+    ['{\n  "UserConfig": {\n    "Namespaces" []\n  }\n}', "line 3, column 18: '[' stands where ':' is needed"],
+    ['{\n  "UserConfig": { "Namespaces": [ },\n', "line 2, column 35: '}' stands where a value is needed"],
+    ['{ "UserConfig": {},\n  "UserConfig": {} }', "line 2, column 3: 'UserConfig' is given twice"],
+    ['{ "UserConfig": {} /* no end', 'line 1, column 20: a comment does not end'],
+    ['\n', 'line 2, column 1: there is nothing in it'],
+    [
+      '{ "UserConfig": { "Namespaces": [{ "Queues": [\n { "Name": "a" },\n {\n  "Name": "b",\n  "LockDuration": "PT1M" }] }] } }',
+      "line 5, UserConfig.Namespaces[0].Queues[1].LockDuration: is not known here: it belongs into 'Properties'",
+    ],
+    [
+      '{ "UserConfig": { "Namespaces": [{ "Queues": [\n { "Name": "a" },\n { "Name": "A" } ] }] } }',
+      "line 3, UserConfig.Namespaces[0].Queues[1].Name: the name 'A' is already taken",
+    ],
+  ])('of a file says the line of what is wrong: %j', (text, told) => {
+    expect(() => readConfig(text)).toThrow(told);
+  });
+
+  it('tells what it accepts without effect, and how long a month is', () => {
+    const Properties = {
+      EnableExpress: true,
+      MaxMessageSizeInKilobytes: 1024,
+      AutoDeleteOnIdle: null,
+      DefaultMessageTimeToLive: 'P1M',
+      LockDuration: 'PT1M',
+    };
+    const config = parseConfig(file({ Queues: [{ Name: 'a', Properties }] }));
+    expect(config.queues[0]?.settings.defaultTimeToLive).toBe(30 * 86_400_000);
+    const at = 'UserConfig.Namespaces[0].Queues[0].Properties';
+    expect(config.notes).toEqual([
+      `${at}.EnableExpress: has no effect here`,
+      `${at}.MaxMessageSizeInKilobytes: has no effect here`,
+      `${at}.DefaultMessageTimeToLive: 'P1M' counts in months or years and is read as 30 days; minutes stand after a T (PT1M)`,
+    ]);
   });
 
   it.each([[undefined], [null], ['text'], [{}], [{ UserConfig: { Namespaces: [] } }]])(
@@ -120,7 +178,9 @@ describe('the configuration', () => {
     ['PT', undefined],
     ['P1DT', undefined],
     ['1M', undefined],
-    ['P1M', undefined],
+    ['P1M', 30 * 86_400_000],
+    ['P1Y2DT1S', 367 * 86_400_000 + 1000],
+    ['P1W', undefined],
   ])('reads the duration %s', (text, ms) => {
     expect(durationMs(text)).toBe(ms);
   });

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
+import { type RunningBroker, readConfig, startBroker } from '../../local/broker/index.ts';
 import { BODIES, data, fullMessage, messageOf, PROPERTY_VALUES, types } from '../harness/typedMessage.ts';
 import { replayAll, sendRaw } from './replay.ts';
 
@@ -128,7 +128,7 @@ async function main(): Promise<number> {
   }
   print(`dotnet ${version.output.trim()}`);
   const program = await build();
-  const config = parseConfig(JSON.parse(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8')));
+  const config = readConfig(await readFile(join(import.meta.dirname, 'Config.json'), 'utf8'));
   const listener = { name: 'listener', key: 'bGlzdGVu', rights: ['Listen'] } as const;
   const broker = await startBroker({ config, sasKeys: [listener] });
   const counts = { passed: 0, failed: 0 };

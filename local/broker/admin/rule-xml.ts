@@ -2,6 +2,7 @@
 import { encode, readValue } from '../../../shared/serviceBus/amqp.ts';
 import { encodeDouble } from '../encoding.ts';
 import type { AddedProperty } from '../message.ts';
+import { type Action, sqlAction } from '../rules/action.ts';
 import {
   CORRELATION_FIELDS,
   type CorrelationField,
@@ -10,7 +11,7 @@ import {
   sqlFilter,
 } from '../rules/filter.ts';
 import type { Rule } from '../rules/rule-set.ts';
-import { refuseAction, simplified } from '../rules/wire.ts';
+import { simplified } from '../rules/wire.ts';
 import { rootElement } from './atom.ts';
 import { invalid } from './requests.ts';
 import { childOf, element, escapeXml, type XmlElement } from './xml.ts';
@@ -19,10 +20,16 @@ const SCHEMA = 'http://www.w3.org/2001/XMLSchema';
 /** The version of the filter language. */
 const COMPATIBILITY = element('CompatibilityLevel', '20');
 
-/** The filter of a RuleDescription; without one everything is let in. Throws a BrokerError that says what is wrong. */
-export function readRule(description: XmlElement): Filter {
+/** Filter and action of a RuleDescription; without a filter everything is let in. Throws a BrokerError that says what is wrong. */
+export function readRule(description: XmlElement): Pick<Rule, 'filter' | 'action'> {
   const action = childOf(description, 'Action');
-  if (action && (typeOf(action) === 'SqlRuleAction' || childOf(action, 'SqlExpression')?.text)) refuseAction();
+  const expression = action && childOf(action, 'SqlExpression')?.text;
+  if (action && childOf(action, 'Parameters')?.children.length)
+    throw invalid('Parameters of SQL actions are not supported.');
+  return { filter: readFilter(description), ...(expression && { action: sqlAction(expression) }) };
+}
+
+function readFilter(description: XmlElement): Filter {
   const filter = childOf(description, 'Filter');
   if (!filter) return { kind: 'true' };
   switch (typeOf(filter)) {
@@ -100,16 +107,22 @@ function typeOf({ attributes }: XmlElement): string | undefined {
 }
 
 /** A RuleDescription for an answer. */
-export function ruleContent({ name, filter, createdAt }: Rule): string {
+export function ruleContent({ name, filter, action, createdAt }: Rule): string {
   return rootElement(
     'RuleDescription',
     [
       filterElement(filter),
-      element('Action', undefined, { 'i:type': 'EmptyRuleAction' }),
+      actionElement(action),
       element('CreatedAt', new Date(createdAt).toISOString()),
       element('Name', escapeXml(name)),
     ].join(''),
   );
+}
+
+function actionElement(action: Action | undefined): string {
+  if (!action) return element('Action', undefined, { 'i:type': 'EmptyRuleAction' });
+  const expression = element('SqlExpression', escapeXml(action.expression));
+  return element('Action', expression + COMPATIBILITY, { 'i:type': 'SqlRuleAction' });
 }
 
 function filterElement(filter: Filter): string {

@@ -143,15 +143,15 @@ function writeSubscription(topic: string, name: string, request: AdminRequest, a
     return;
   }
   const first = childOf(description, 'DefaultRuleDescription');
-  const rules = first && [{ name: ruleNameOf(first) ?? '$Default', filter: readRule(first) }];
+  const rules = first && [{ name: ruleNameOf(first) ?? '$Default', ...readRule(first) }];
   namespace.createSubscription(topic, { ...config, ...(rules && { rules }) });
   notes.created(pathOfNode(subscriptionAt(topic, name, namespace)), clock.now(), shown);
 }
 
 function writeRule(target: Target & { kind: 'rule' }, request: AdminRequest, administered: Administered): void {
   const { rules } = rulesAt(target.topic, target.subscription, administered.namespace);
-  const filter = readRule(readDescription(request.body, 'RuleDescription'));
-  const rule = { name: target.name, filter, createdAt: administered.clock.now() };
+  const parts = readRule(readDescription(request.body, 'RuleDescription'));
+  const rule = { name: target.name, ...parts, createdAt: administered.clock.now() };
   if (request.changes) rules.replace(rule);
   else rules.add(rule);
 }

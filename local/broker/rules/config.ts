@@ -4,12 +4,14 @@ import { encode } from '../../../shared/serviceBus/amqp.ts';
 import { encodeDouble } from '../encoding.ts';
 import { BrokerError } from '../errors.ts';
 import type { AddedProperty } from '../message.ts';
+import { type Action, sqlAction } from './action.ts';
 import { type CorrelationField, correlationFilter, type Filter, sqlFilter } from './filter.ts';
 
 /** A rule as a configuration states it. */
 export interface RuleConfig {
   readonly name: string;
   readonly filter: Filter;
+  readonly action?: Action | undefined;
 }
 
 const text = z.string().optional();
@@ -24,17 +26,19 @@ const correlation = z.strictObject({
   ContentType: text,
   Properties: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 });
-const sql = z.strictObject({ SqlExpression: z.string().min(1), RequiresPreprocessing: z.boolean().optional() });
+const sqlShape = { RequiresPreprocessing: z.boolean().nullish(), CompatibilityLevel: z.number().nullish() };
+const sql = z.strictObject({ SqlExpression: z.string().min(1), ...sqlShape });
+const action = z.strictObject({ SqlExpression: z.string().nullish(), ...sqlShape });
 
-/** The schema of one rule. Says with its path what is wrong; actions are refused here, not when a message comes. */
+/** The schema of one rule. Says with its path what is wrong. */
 export const ruleSchema = z
-  .object({
+  .strictObject({
     Name: z.string().min(1).max(50),
     Properties: z.strictObject({
       FilterType: z.enum(['Sql', 'SqlFilter', 'Correlation', 'CorrelationFilter', 'True', 'False']),
       SqlFilter: sql.nullish(),
       CorrelationFilter: correlation.nullish(),
-      Action: z.unknown().optional(),
+      Action: action.nullish(),
     }),
   })
   .transform(({ Name, Properties }, context): RuleConfig => {
@@ -43,26 +47,22 @@ export const ruleSchema = z
       return z.NEVER;
     };
     const { FilterType, SqlFilter, CorrelationFilter, Action } = Properties;
-    if (hasAction(Action)) return fail(['Action'], 'SQL actions are not supported by this broker');
     try {
+      const rule = { name: Name, ...(Action?.SqlExpression && { action: sqlAction(Action.SqlExpression) }) };
       if (FilterType === 'True' || FilterType === 'False') {
-        return { name: Name, filter: { kind: FilterType === 'True' ? 'true' : 'false' } };
+        return { ...rule, filter: { kind: FilterType === 'True' ? 'true' : 'false' } };
       }
       if (FilterType === 'Sql' || FilterType === 'SqlFilter') {
         if (!SqlFilter) return fail(['SqlFilter'], `is needed for the filter type ${FilterType}`);
-        return { name: Name, filter: sqlFilter(SqlFilter.SqlExpression) };
+        return { ...rule, filter: sqlFilter(SqlFilter.SqlExpression) };
       }
       if (!CorrelationFilter) return fail(['CorrelationFilter'], `is needed for the filter type ${FilterType}`);
-      return { name: Name, filter: correlationOf(CorrelationFilter) };
+      return { ...rule, filter: correlationOf(CorrelationFilter) };
     } catch (caught) {
       if (!(caught instanceof BrokerError)) throw caught;
       return fail([], caught.message);
     }
   });
-
-function hasAction(action: unknown): boolean {
-  return typeof action === 'object' && action !== null && 'SqlExpression' in action && Boolean(action.SqlExpression);
-}
 
 function correlationOf({ Properties = {}, ...fields }: z.output<typeof correlation>): Filter {
   const named = Object.entries(fields).filter((entry): entry is [CorrelationField, string] => Boolean(entry[1]));

@@ -35,7 +35,7 @@ export function manageRules(
 function addRule(rules: RuleSet, args: Arguments, now: number): Answer {
   const description = args.raw('rule-description');
   if (!description) throw malformed("'rule-description' must be a map.");
-  rules.add({ name: ruleName(args), filter: readRuleDescription(description), createdAt: now });
+  rules.add({ name: ruleName(args), ...readRuleDescription(description), createdAt: now });
   return { status: 200, body: encodeStringMap({}) };
 }
 

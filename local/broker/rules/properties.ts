@@ -22,6 +22,11 @@ const PLACES = {
   ReplyToSessionId: 12,
 } as const;
 
+/** Where a system property that is a text stands in the properties section. */
+export function systemPlace(name: Exclude<SystemProperty, 'PartitionKey'>): number {
+  return PLACES[name];
+}
+
 export type SystemProperty = keyof typeof PLACES | 'PartitionKey';
 
 /** The names as they are written in documentation. */
@@ -44,7 +49,7 @@ export class MessageProperties {
   readonly #message: StoredMessage;
   #items: readonly Buffer[] | undefined;
   #user: ReadonlyMap<string, Buffer> | undefined;
-  #userInAnyCase: ReadonlyMap<string, Buffer> | undefined;
+  #userInAnyCase: ReadonlyMap<string, string> | undefined;
 
   constructor(message: StoredMessage) {
     this.#message = message;
@@ -59,12 +64,17 @@ export class MessageProperties {
 
   /** The value of a user property; its name is compared without regard to case, an exact match goes first. */
   user(name: string): AmqpValue | undefined {
+    const own = this.userName(name);
+    const value = own === undefined ? undefined : this.#user?.get(own);
+    return value && readValue(value);
+  }
+
+  /** How the message writes the name of a user property; `undefined` when it has none. */
+  userName(name: string): string | undefined {
     this.#user ??= this.#userEntries();
-    const exact = this.#user.get(name);
-    if (exact) return readValue(exact);
-    this.#userInAnyCase ??= new Map([...this.#user].reverse().map(([key, value]) => [key.toLowerCase(), value]));
-    const other = this.#userInAnyCase.get(name.toLowerCase());
-    return other && readValue(other);
+    if (this.#user.has(name)) return name;
+    this.#userInAnyCase ??= new Map([...this.#user.keys()].reverse().map((key) => [key.toLowerCase(), key]));
+    return this.#userInAnyCase.get(name.toLowerCase());
   }
 
   #propertyItems(): readonly Buffer[] {

@@ -1,10 +1,16 @@
-/** The rules of one subscription. A message gets in when any of them lets it in, and then once. */
+/**
+ * The rules of one subscription. A message gets in when any of them lets it in: once for all that have no action, and once more
+ * for each that has one, as its action makes it (documentation, "Topic filters and actions").
+ */
 import { BrokerError } from '../errors.ts';
+import type { StoredMessage } from '../message.ts';
+import { type Action, changed } from './action.ts';
 import type { Filter, Judge } from './filter.ts';
 
 export interface Rule {
   readonly name: string;
   readonly filter: Filter;
+  readonly action?: Action | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
@@ -74,8 +80,11 @@ export class RuleSet {
     return [...this.#rules.keys()].sort().map((key) => this.#rules.get(key) as Rule);
   }
 
-  accepts(message: Judge): boolean {
-    for (const { filter } of this.#rules.values()) if (message.accepts(filter)) return true;
-    return false;
+  /** What of a message gets in: no copy, or several. A rule whose action fails lets nothing in. */
+  copies(message: StoredMessage, judge: Judge): StoredMessage[] {
+    const matching = [...this.#rules.values()].filter(({ filter }) => judge.accepts(filter));
+    const plain = matching.some(({ action }) => action === undefined) ? [message] : [];
+    const made = matching.flatMap(({ name, action }) => (action && changed(message, action, name)) ?? []);
+    return [...plain, ...made];
   }
 }

@@ -137,7 +137,8 @@ function patternOf(pattern: string, escaping: string | undefined): (string | sym
   return wanted;
 }
 
-function read(operand: Operand, message: MessageProperties): Comparable | undefined {
+/** The value of an operand, `undefined` where it is unknown. */
+export function read(operand: Operand, message: MessageProperties): Comparable | undefined {
   switch (operand.kind) {
     case 'constant':
       return constantOf(operand.value);
@@ -165,6 +166,7 @@ function isThere(operand: Operand, message: MessageProperties): boolean {
   return (operand.kind === 'system' ? message.system(operand.name) : message.user(operand.name)) !== undefined;
 }
 
-function nameOf(value: Comparable): string {
+/** What kind of value it is, in words. */
+export function nameOf(value: Comparable): string {
   return value.kind === 'opaque' ? value.type : value.kind;
 }

@@ -1,4 +1,4 @@
-/** Cuts a SQL filter expression into tokens (Service Bus documentation, "Subscription rule SQL filter syntax"). */
+/** Cuts a SQL filter or action into tokens (Service Bus documentation, "Subscription rule SQL filter syntax"). */
 
 /** Says what is wrong with an expression and where. */
 export class SqlSyntaxError extends Error {
@@ -19,7 +19,7 @@ const SPACE = /\s+/y;
 // A letter first; the documentation allows letters, digits and underscores after it, the service's own names need no more.
 const WORD = /\p{L}[\p{L}\p{Nd}_]*/uy;
 const NUMBER = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const SIGN = /<>|!=|<=|>=|[=<>(),.+\-*/%]/y;
+const SIGN = /<>|!=|<=|>=|[=<>(),;.+\-*/%]/y;
 const QUOTED = { "'": /'((?:[^']|'')*)'/y, '[': /\[((?:[^\]]|\]\])+)\]/y, '"': /"((?:[^"]|"")+)"/y } as const;
 const MAX_LONG = 2n ** 63n - 1n;
 

@@ -8,11 +8,13 @@ import { SqlSyntaxError, type Token, tokensOf } from './sql-lexer.ts';
 /** A constant of an expression. Integers are 64 bits, all other numbers doubles (documentation). */
 export type Constant = string | bigint | number | boolean | null;
 
-/** Something that has a value. */
-export type Operand =
-  | { readonly kind: 'constant'; readonly value: Constant }
+/** A property of a message. */
+export type Property =
   | { readonly kind: 'system'; readonly name: SystemProperty }
   | { readonly kind: 'user'; readonly name: string };
+
+/** Something that has a value. */
+export type Operand = { readonly kind: 'constant'; readonly value: Constant } | Property;
 
 export type Comparison = '=' | '<>' | '<' | '>' | '<=' | '>=';
 
@@ -32,11 +34,15 @@ const MAX_DEPTH = 100;
 const RESERVED = new Set(['AND', 'OR', 'NOT', 'IN', 'IS', 'LIKE', 'ESCAPE', 'EXISTS', 'NULL', 'TRUE', 'FALSE']);
 const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
 
+/** Throws {@link SqlSyntaxError} for an expression that is too long. */
+export function checkLength(text: string): void {
+  if (text.length <= MAX_EXPRESSION) return;
+  throw new SqlSyntaxError(`it has ${text.length} characters, ${MAX_EXPRESSION} are allowed`);
+}
+
 /** Reads an expression. Throws {@link SqlSyntaxError} with a text that says what is wrong. */
 export function parseSql(text: string): Predicate {
-  if (text.length > MAX_EXPRESSION) {
-    throw new SqlSyntaxError(`it has ${text.length} characters, ${MAX_EXPRESSION} are allowed`);
-  }
+  checkLength(text);
   const parser = new Parser(tokensOf(text));
   const predicate = parser.condition();
   parser.expectEnd();
@@ -198,12 +204,7 @@ class Parser {
     const name = this.#next;
     if (name.kind !== 'word') throw this.#unexpected();
     this.#at++;
-    if (keyword === 'USER') return { operand: { kind: 'user', name: name.text } };
-    if (keyword !== 'SYS') throw new SqlSyntaxError(`the scope '${token.text}' is neither sys nor user`);
-    const property = systemProperty(name.text);
-    if (property) return { operand: { kind: 'system', name: property } };
-    const known = SYSTEM_PROPERTIES.join(', ');
-    throw new SqlSyntaxError(`'sys.${name.text}' does not exist or is not allowed; this broker knows ${known}`);
+    return { operand: scopedProperty(keyword, name.text) };
   }
 
   get #next(): Token {
@@ -248,6 +249,16 @@ class Parser {
     const text = 'text' in token ? token.text : String(token.value);
     return new SqlSyntaxError(`'${text}' is not expected (character ${token.at + 1})`);
   }
+}
+
+/** The property `name` of a scope, `SYS` or `USER`. Throws {@link SqlSyntaxError} for any other, and for what is not in it. */
+export function scopedProperty(scope: string, name: string): Property {
+  if (scope === 'USER') return { kind: 'user', name };
+  if (scope !== 'SYS') throw new SqlSyntaxError(`the scope '${scope.toLowerCase()}' is neither sys nor user`);
+  const property = systemProperty(name);
+  if (property) return { kind: 'system', name: property };
+  const known = SYSTEM_PROPERTIES.join(', ');
+  throw new SqlSyntaxError(`'sys.${name}' does not exist or is not allowed; this broker knows ${known}`);
 }
 
 function constant(value: Constant): Term {

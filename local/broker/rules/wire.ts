@@ -4,15 +4,16 @@
  */
 import { encode, encodeList, encodeMap, keyText, mapEntries, readValue } from '../../../shared/serviceBus/amqp.ts';
 import { encodeUlong } from '../encoding.ts';
-import { BrokerError } from '../errors.ts';
 import { propertiesOf } from '../outcome.ts';
 import { malformed, text } from '../request.ts';
+import { type Action, sqlAction } from './action.ts';
 import { CORRELATION_FIELDS, type CorrelationField, correlationFilter, type Filter, sqlFilter } from './filter.ts';
 import type { Rule } from './rule-set.ts';
 
 const DESCRIPTOR = {
   rule: 0x0000_0137_0000_0004n,
   emptyAction: 0x0000_0137_0000_0005n,
+  sqlAction: 0x0000_0137_0000_0006n,
   sqlFilter: 0x0000_0013_7000_0006n,
   trueFilter: 0x0000_0013_7000_0007n,
   falseFilter: 0x0000_0013_7000_0008n,
@@ -32,16 +33,21 @@ const FIELD_KEYS: Record<string, CorrelationField> = {
   'content-type': 'ContentType',
 };
 
-/** The filter of an add-rule request's `rule-description`, an encoded map. Throws a {@link BrokerError}. */
-export function readRuleDescription(map: Buffer): Filter {
+/** Filter and action of an add-rule request's `rule-description`, an encoded map. Throws a `BrokerError`. */
+export function readRuleDescription(map: Buffer): Pick<Rule, 'filter' | 'action'> {
   const parts = mapOf(map, 'rule-description');
-  if (parts.has('sql-rule-action')) refuseAction();
+  const action = parts.get('sql-rule-action');
+  return {
+    filter: readFilter(parts),
+    ...(action && { action: sqlAction(expressionOf(action, 'sql-rule-action')) }),
+  };
+}
+
+function readFilter(parts: ReadonlyMap<string, Buffer>): Filter {
   const sql = parts.get('sql-filter');
   if (sql) {
-    const expression = mapOf(sql, 'sql-filter').get('expression');
-    const value = expression && text(readValue(expression));
-    if (value === undefined) throw malformed("'sql-filter' needs an expression.");
-    return simplified(value) ?? sqlFilter(value);
+    const expression = expressionOf(sql, 'sql-filter');
+    return simplified(expression) ?? sqlFilter(expression);
   }
   const correlation = parts.get('correlation-filter');
   if (correlation) return readCorrelationFilter(mapOf(correlation, 'correlation-filter'));
@@ -50,9 +56,11 @@ export function readRuleDescription(map: Buffer): Filter {
   throw malformed("'rule-description' needs a sql-filter or a correlation-filter.");
 }
 
-/** Actions change messages or multiply them; the office needs neither, and ignoring one would change what is tested. */
-export function refuseAction(): never {
-  throw new BrokerError('amqp:not-implemented', 'Rules with a SQL action are not supported by this broker.');
+function expressionOf(map: Buffer, name: string): string {
+  const expression = mapOf(map, name).get('expression');
+  const value = expression && text(readValue(expression));
+  if (value === undefined) throw malformed(`'${name}' needs an expression.`);
+  return value;
 }
 
 /** The expressions in which clients write the two filters that have no expression. */
@@ -81,14 +89,14 @@ function mapOf(bytes: Buffer, name: string): Map<string, Buffer> {
 }
 
 /** A rule as an enumerate-rules answer holds it. */
-export function encodeRule({ name, filter, createdAt }: Rule): Buffer {
-  const fields = [
-    encodeFilter(filter),
-    described(DESCRIPTOR.emptyAction, []),
-    encode.string(name),
-    encode.timestamp(createdAt),
-  ];
+export function encodeRule({ name, filter, action, createdAt }: Rule): Buffer {
+  const fields = [encodeFilter(filter), encodeAction(action), encode.string(name), encode.timestamp(createdAt)];
   return described(DESCRIPTOR.rule, fields);
+}
+
+function encodeAction(action: Action | undefined): Buffer {
+  if (!action) return described(DESCRIPTOR.emptyAction, []);
+  return described(DESCRIPTOR.sqlAction, [encode.string(action.expression), encode.int(COMPATIBILITY_LEVEL)]);
 }
 
 function encodeFilter(filter: Filter): Buffer {

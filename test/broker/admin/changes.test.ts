@@ -110,6 +110,8 @@ describe('creating, changing and removing', () => {
     expect(rule.filter).toMatchObject({ sqlExpression: "a < 'b' AND c > 1" });
     await admin.updateRule('new', 's', { ...rule, filter: { sqlExpression: 'a = 2' } });
     expect((await admin.getRule('new', 's', 'sql')).filter).toMatchObject({ sqlExpression: 'a = 2' });
+    await admin.createRule('new', 's', 'acts', { sqlExpression: '1=0' }, { sqlExpression: "SET a = 'b'" });
+    expect((await admin.getRule('new', 's', 'acts')).action).toMatchObject({ sqlExpression: "SET a = 'b'" });
     await admin.deleteRule('new', 's', '$Default');
     const client = bench.client();
     await client
@@ -123,7 +125,7 @@ describe('creating, changing and removing', () => {
     for (const bad of [
       () => admin.createRule('new', 's', 'bad', { sqlExpression: 'a =' }),
       () => admin.createRule('new', 's', 'bad', { sqlExpression: 'a = @p', sqlParameters: { '@p': 1 } }),
-      () => admin.createRule('new', 's', 'bad', { sqlExpression: '1=1' }, { sqlExpression: "SET a = 'b'" }),
+      () => admin.createRule('new', 's', 'bad', { sqlExpression: '1=1' }, { sqlExpression: 'SET a' }),
     ]) {
       await expect(bad()).rejects.toMatchObject({ statusCode: 400 });
     }

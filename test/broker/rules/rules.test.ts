@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeStringMap } from '../../../local/broker/encoding.ts';
 import { parseConfig, type RunningBroker, startBroker } from '../../../local/broker/index.ts';
 import { encode, SECTION } from '../../../shared/serviceBus/amqp.ts';
-import { Bench, dataSection, mapSection } from '../harness.ts';
+import { Bench, dataSection, mapSection, peekAll } from '../harness.ts';
 import { RawClient } from '../raw-client.ts';
 
 const sql = (SqlExpression: string) => ({ FilterType: 'Sql', SqlFilter: { SqlExpression } });
@@ -121,6 +121,27 @@ describe('a topic', () => {
     await own.close();
   });
 
+  it('makes a copy of its own for each rule with an action, as the action says', async () => {
+    const Action = {
+      SqlExpression: "SET size = size + 1; REMOVE color; SET sys.To = 'there', SET [new one] = 'x' + color",
+    };
+    const acting = [{ FilterType: 'True' }, sql('size = 1'), { ...sql('size = 1'), Action }];
+    const failing = [{ ...sql('size = 1'), Action: { SqlExpression: "SET size = 'many'" } }];
+    const own = Bench.around(await startBroker({ config: configWith({ acting, failing }) }));
+    await own
+      .client()
+      .createSender('t')
+      .sendMessages({ body: 'b', applicationProperties: { size: 1, color: 'blue' } });
+    const [plain, made, ...more] = await peekAll(own.client().createReceiver('t', 'acting'));
+    expect(more).toEqual([]);
+    expect(plain?.applicationProperties).toEqual({ size: 1, color: 'blue' });
+    expect(made).toMatchObject({ body: 'b', to: 'there' });
+    // The colour is gone when the last statement reads it, and what is unknown is null.
+    expect(made?.applicationProperties).toEqual({ size: 2, 'new one': null, RuleName: 'rule-2' });
+    expect(own.broker.messages('t/Subscriptions/failing')).toEqual([]);
+    await own.close();
+  });
+
   it('accepts a message whose properties no filter can read as it likes', async () => {
     const raw = await RawClient.connect(broker);
     const sender = await raw.sender('t');
@@ -145,9 +166,10 @@ describe('rules in the configuration', () => {
     [[correlation({ Colour: 'x' })], 'Colour'],
     [[{ FilterType: 'Magic' }], 'Rules[0].Properties.FilterType'],
     [
-      [{ ...sql('a = 1'), Action: { SqlExpression: 'SET a = 2' } }],
-      'Rules[0].Properties.Action: SQL actions are not supported',
+      [{ ...sql('a = 1'), Action: { SqlExpression: 'PUT a = 2' } }],
+      "The SQL action 'PUT a = 2': 'PUT' stands where SET",
     ],
+    [[{ ...sql('a = 1'), Action: { Sql: 'SET a = 2' } }], 'Rules[0].Properties.Action.Sql: is not known'],
   ])('are refused with their path when they are wrong: %j', (rules, path) => {
     expect(() => configWith({ s: rules })).toThrow(path);
   });
@@ -200,6 +222,9 @@ describe('the rule manager', () => {
     expect(bench.broker.messages('t/Subscriptions/s')).toHaveLength(2);
     await rules.deleteRule('sql');
     await rules.deleteRule('correlation');
+    await rules.createRule('acts', { sqlExpression: '1=1' }, { sqlExpression: "SET a = 'b'" });
+    expect(await rulesOf()).toMatchObject([{ name: 'acts', action: { sqlExpression: "SET a = 'b'" } }]);
+    await rules.deleteRule('acts');
     expect(await rulesOf()).toEqual([]);
     await rules.createRule('$Default', { sqlExpression: '1=1' });
   });
@@ -212,8 +237,8 @@ describe('the rule manager', () => {
     await expect(rules.deleteRule('nowhere')).rejects.toMatchObject({ code: 'MessagingEntityNotFound' });
     await expect(rules.createRule('bad', { sqlExpression: 'color ==' })).rejects.toThrow(/The SQL filter 'color =='/);
     await expect(rules.createRule('bad/name', { sqlExpression: '1=1' })).rejects.toThrow(/not a valid name/);
-    await expect(rules.createRule('acts', { sqlExpression: '1=1' }, { sqlExpression: "SET a = 'b'" })).rejects.toThrow(
-      /SQL action/,
+    await expect(rules.createRule('acts', { sqlExpression: '1=1' }, { sqlExpression: 'SET a' })).rejects.toThrow(
+      /The SQL action 'SET a': it ends where '=' is needed/,
     );
     expect((await rulesOf()).map(({ name }) => name)).toEqual(['$Default']);
   });
