@@ -1,12 +1,13 @@
 /**
- * `npm run build`: the app as CommonJS in `dist/`. `main.js` and the few files it requires are what a start loads: the functions'
+ * `npm run build`: the app as CommonJS in `dist/`. `main.js`, `start.js` and the few files it requires are what a start loads: the functions'
  * names and triggers, the catalog and its schema. Everything else is in files that are loaded when they are first needed (the
  * office's work, the AMQP libraries, storage, identity, telemetry): what is loaded is also parsed, and of 3 MB that takes as
  * long as all the rest of a start. No file is loaded from node_modules.
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { type BuildOptions, build, type Metafile, type TransformOptions, transform } from 'esbuild';
+import { z } from 'zod';
 import { APART, leaveOut, loadedApart, oneCopy, routesWrittenDown, zodInParts } from './packaging/plugins.ts';
 
 const ROOT = import.meta.dirname;
@@ -32,7 +33,7 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
   const target = resolve(folder);
   const { outputFiles, metafile } = await build({
     ...OPTIONS,
-    entryPoints: { main: entry },
+    entryPoints: { start: entry },
     outdir: target,
     plugins: [routesWrittenDown(ROOT, routes), loadedApart, leaveOut, oneCopy(ROOT), zodInParts(ROOT)],
   });
@@ -44,6 +45,8 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
     const name = basename(path);
     files.set(name, name.endsWith('.js') ? await toCommonJs(text, ownShare(metafile, name)) : text);
   }
+  files.set('main.js', await bundleMain());
+  files.set('unhealthy.js', await bundleApart('functions/unhealthy.ts', LOAD_TARGET));
   for (const file of APART) {
     const name = basename(file).replace(/cjs$/, 'js');
     if (![...files.values()].some((text) => text.includes(`"./${name}"`))) continue;
@@ -76,11 +79,34 @@ const OPTIONS = {
   logLevel: 'warning',
 } as const satisfies BuildOptions;
 
+/** The oldest Node.js that has to come as far as saying that it is too old. */
+const LOAD_TARGET = 'node18';
+
+/** The file that a package begins with. It asks for the others by their names. */
+async function bundleMain(): Promise<string> {
+  const { code } = await transform(await readFile(join(ROOT, 'packaging/main.cjs'), 'utf8'), {
+    format: 'cjs',
+    platform: 'node',
+    target: LOAD_TARGET,
+    define: { OLDEST_NODE: String(await oldestNode()) },
+  });
+  return code;
+}
+
+/** The oldest major version of Node.js that package.json promises. */
+async function oldestNode(): Promise<number> {
+  const { engines } = z
+    .object({ engines: z.object({ node: z.string().regex(/^>=\d+$/) }) })
+    .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+  return Number(engines.node.slice(2));
+}
+
 /** A file in CommonJS with all that it requires. */
-async function bundleApart(file: string): Promise<string> {
+async function bundleApart(file: string, oldest: string = OPTIONS.target): Promise<string> {
   const { splitting: _s, chunkNames: _c, metafile: _m, define: _d, mainFields: _f, ...options } = OPTIONS;
   const { outputFiles } = await build({
     ...options,
+    target: oldest,
     entryPoints: [join(ROOT, file)],
     format: 'cjs',
     minifyWhitespace: true,

@@ -1,8 +1,8 @@
 /** The single entry of the app: reads the settings and the catalog, then registers every function. */
 import { checkOpening } from '../shared/opening.ts';
 import { loadOnce, registerFront } from './front.ts';
-import { registerUnhealthy } from './http.ts';
 import { ROUTE_TABLE } from './routeTable.ts';
+import { registerUnhealthy } from './unhealthy.ts';
 
 const log = (line: string) => console.log(line);
 
@@ -13,6 +13,5 @@ try {
   registerFront({ catalog, telemetry, log, back }, ROUTE_TABLE);
 } catch (error) {
   // Thrown at load, this would show as an app with no functions and no word of why.
-  log(`the office cannot open: ${error instanceof Error ? error.message : String(error)}`);
   registerUnhealthy(error, log);
 }

@@ -1,5 +1,4 @@
 /** Everything that functions do. Imported by the first call, all at once: the parts have most of what they need in common. */
-export { problem, problemSchema } from '../shared/http/problem.ts';
 export { openChecked } from '../shared/open.ts';
 export { continuePlan, watchRuns } from '../shared/plan/control.ts';
 export { cleanUp } from '../shared/retention/cleanUp.ts';

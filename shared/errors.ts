@@ -115,8 +115,23 @@ export const ERRORS = {
   },
   DLO_CATALOG_INVALID: {
     status: 503,
-    title: 'The catalog or the settings are not valid',
+    title: 'The catalog is not valid',
     action: 'Correct what the detail names and restart the office.',
+  },
+  DLO_SETTINGS_INVALID: {
+    status: 503,
+    title: 'The app settings or host.json are not valid',
+    action: 'Correct the setting that the detail names and restart the office.',
+  },
+  DLO_NODE_TOO_OLD: {
+    status: 503,
+    title: 'The office does not run on this version of Node.js',
+    action: 'Set the runtime version of the function app to one that the detail names.',
+  },
+  DLO_PACKAGE_INCOMPLETE: {
+    status: 503,
+    title: 'The package lacks a file',
+    action: 'Build the package and deploy it whole: `npm run package`.',
   },
   DLO_INTERNAL: {
     status: 500,
@@ -147,14 +162,62 @@ export function isOfficeError(error: unknown, ...codes: ErrorCode[]): error is O
   return error instanceof OfficeError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/**
+ * Whether `error` tells a mistake of the program or a part that its package lacks, and nothing about what it works with: trying
+ * again finds the same. What the engine throws has no cause; `fetch` tells a broken connection by a `TypeError` with one.
+ */
+export function isMistake(error: unknown): error is Error {
+  return chain(error).some(
+    (one) =>
+      one instanceof Error &&
+      (missingFile(one) !== undefined || (one.cause === undefined && MISTAKES.some((kind) => one instanceof kind))),
+  );
+}
+
+const MISTAKES = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
+
+/** What a mistake says, by the name of its kind, at most 300 characters. */
+export function mistakeText(error: unknown): string {
+  const innermost = chain(error).findLast((one) => one instanceof Error);
+  const incomplete = incompletePackage(error);
+  if (incomplete !== undefined) return incomplete.message;
+  return innermost instanceof Error ? `${innermost.name}: ${innermost.message}`.slice(0, 300) : errorText(error, 300);
+}
+
+/** `DLO_PACKAGE_INCOMPLETE` naming the file, when `error` is that a part of the package could not be loaded. */
+export function incompletePackage(error: unknown): OfficeError | undefined {
+  for (const one of chain(error)) {
+    const file = missingFile(one);
+    if (file !== undefined) {
+      return new OfficeError('DLO_PACKAGE_INCOMPLETE', `the package lacks the file "${file}"`, { cause: error });
+    }
+  }
+  return undefined;
+}
+
+/** Name of the file that could not be found by `require` or `import`, without its folder. */
+function missingFile(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  if (error.code !== 'MODULE_NOT_FOUND' && error.code !== 'ERR_MODULE_NOT_FOUND') return undefined;
+  return /^Cannot find \w+ '(?:[^']*[\\/])?([^']+)'/.exec(error.message)?.[1] ?? 'unknown';
+}
+
+/** An error with its causes, the outermost first. */
+function chain(error: unknown): unknown[] {
+  const found: unknown[] = [];
+  for (let current = error; current !== undefined && found.length < 5; ) {
+    found.push(current);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return found;
+}
+
 /** The text of anything thrown, with those of its causes that it does not quote already, at most `max` characters. */
 export function errorText(error: unknown, max = 1000): string {
   let text = '';
-  let current: unknown = error;
-  for (let depth = 0; current !== undefined && depth < 5; depth++) {
-    const part = current instanceof Error ? current.message || current.name : plainText(current);
+  for (const one of chain(error)) {
+    const part = one instanceof Error ? one.message || one.name : plainText(one);
     if (!text.includes(part)) text = text === '' ? part : `${text}: ${part}`;
-    current = current instanceof Error ? current.cause : undefined;
   }
   return text.slice(0, max);
 }

@@ -1,6 +1,6 @@
 /** How the sources are doing, from what the last passes noted. */
 import type { Source } from '../catalog.ts';
-import { errorText, isOfficeError } from '../errors.ts';
+import { errorText, incompletePackage, isMistake, isOfficeError } from '../errors.ts';
 import type { Office } from '../office.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 import type { SourceRow } from '../store/sources.ts';
@@ -89,8 +89,8 @@ export async function health(office: Office): Promise<HealthReport> {
   try {
     statuses = await allStatuses(office);
   } catch (error) {
-    office.log(`health: the store failed: ${errorText(error)}`);
-    const problems = ['the store does not answer'];
+    const problems = [isMistake(error) ? programProblem(error) : 'the store does not answer'];
+    office.log(`health: ${problems[0]}: ${errorText(error)}`);
     return { status: 'Unhealthy', problems, sources: { all, degraded: all }, asOf: undefined };
   }
   const degraded = statuses.filter(({ problems }) => problems.length > 0).length;
@@ -105,6 +105,11 @@ export async function health(office: Office): Promise<HealthReport> {
     ...(unreadable > 0 ? [`what is noted of ${unreadable} of ${all} sources cannot be read`] : []),
   ];
   return { status: isUnhealthy ? 'Unhealthy' : degraded === 0 ? 'Healthy' : 'Degraded', problems, ...told };
+}
+
+/** Tells no more than that a mistake is there, unless the package is to blame: the probe needs no right. */
+function programProblem(error: unknown): string {
+  return incompletePackage(error)?.message ?? 'the program has a mistake; the log says which';
 }
 
 function withProblem(statuses: readonly SourceStatus[], kind: SourceProblem['kind']): SourceStatus[] {

@@ -1,6 +1,7 @@
 /** Problem details (RFC 9457): the one form in which the office says no. */
 import { z } from 'zod';
-import { ERRORS, type ErrorCode, errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { ERRORS, type ErrorCode, OfficeError } from '../errors.ts';
+import { tellable } from './unhealthy.ts';
 
 /** A field of a request and what is wrong with it. */
 export interface FieldError {
@@ -28,10 +29,7 @@ export const problemSchema = z.object({
 
 /** The answer for anything thrown. What is not an {@link OfficeError} is told only to the log. */
 export function problem(error: unknown, requestId: string, log: (line: string) => void): Answer {
-  const known = isOfficeError(error) ? error : new OfficeError('DLO_INTERNAL', `see the log for request ${requestId}`);
-  if (!isOfficeError(error)) {
-    log(`request ${requestId}: unexpected: ${(error instanceof Error && error.stack) || errorText(error)}`);
-  }
+  const known = tellable(error, requestId, log);
   const { status, title, action } = ERRORS[known.code];
   return {
     status,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Source } from '../catalog.ts';
-import { isOfficeError, OfficeError } from '../errors.ts';
+import { isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { causesThatCameBack } from '../groups/cameBack.ts';
 import { activeHolds } from '../groups/holds.ts';
 import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
@@ -181,6 +181,10 @@ export async function continuePreparing(
     return await layOut(office, source, journal, selection, deadline);
   } catch (error) {
     if (error instanceof TakenOver) return (await loadPlan(office, id)).head;
+    if (isMistake(error)) {
+      // Nobody goes on with it: what the plan waits for is told where it is looked at.
+      await journal.commit((head) => ({ ...head, stateReason: `a mistake of the program: ${mistakeText(error)}` }));
+    }
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReplayTarget } from '../broker.ts';
 import type { Source } from '../catalog.ts';
-import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { errorText, isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { heldSince } from '../groups/holds.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -61,6 +61,12 @@ export async function runSlice(office: Office, id: PlanId, deadline: number, hel
     if (journal !== undefined && isOfficeError(error, 'DLO_RECORD_UNREADABLE')) {
       // Trying again would find the same row: somebody has to look at it.
       const end = await endRun(office, journal, 'paused', error.message);
+      over = true;
+      return end;
+    }
+    if (journal !== undefined && isMistake(error)) {
+      office.log(`run ${id}: a mistake of the program: ${error.stack ?? mistakeText(error)}`);
+      const end = await endRun(office, journal, 'halted', `a mistake of the program: ${mistakeText(error)}`);
       over = true;
       return end;
     }

@@ -1,6 +1,6 @@
 /** Errors of the AMQP libraries, told apart by what the office does about them. */
 import { isMessagingError, translate } from '@azure/core-amqp';
-import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { errorText, isMistake, isOfficeError, OfficeError } from '../errors.ts';
 
 /**
  * The broker looked at the request and said no, because of the messages in it. What it did not do, it did not do:
@@ -34,9 +34,12 @@ export function isGone(error: unknown): boolean {
   return GONE.has(codeOf(error) ?? '');
 }
 
-/** `error` as `DLO_BROKER_UNAVAILABLE`, with the broker's code in `data.code`; an error of the office stays what it is. */
-export function unavailable(doing: string, error: unknown): OfficeError {
-  if (isOfficeError(error)) return error;
+/**
+ * `error` as `DLO_BROKER_UNAVAILABLE`, with the broker's code in `data.code`. An error of the office stays what it is, and so does
+ * a mistake of the program: no broker will ever make it go away.
+ */
+export function unavailable(doing: string, error: unknown): Error {
+  if (isOfficeError(error) || isMistake(error)) return error;
   const cause = translate(error as Error);
   const code = codeOf(cause);
   return new OfficeError('DLO_BROKER_UNAVAILABLE', `Service Bus did not ${doing}: ${errorText(cause)}`, {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Sender, SenderEvents, type Session, SessionEvents } from 'rhea-promise';
 import type { SendOutcome } from '../broker.ts';
-import { errorText } from '../errors.ts';
+import { errorText, isMistake } from '../errors.ts';
 import type { AmqpConnection } from './connection.ts';
 import { assertStillOpen, conditionOf } from './errors.ts';
 import { classifyRefusal } from './refusal.ts';
@@ -18,7 +18,7 @@ export interface SenderLink {
   isOpen(): boolean;
   /** Waits until the broker takes transfers; `false` when it does not within `ms`. Nothing is written. */
   canSend(ms: number): Promise<boolean>;
-  /** Writes one transfer, once, and waits for its outcome at most `ms`. Never throws. */
+  /** Writes one transfer, once, and waits for its outcome at most `ms`. Throws mistakes of the program alone: nobody knows what was written then. */
   transfer(bytes: Buffer, isBatch: boolean, ms: number): Promise<SendOutcome>;
   close(): void;
 }
@@ -60,11 +60,15 @@ export async function openSenderLink(connection: AmqpConnection, entity: string)
       });
     },
     transfer(bytes, isBatch, ms) {
-      return new Promise((resolve) => {
+      return new Promise((resolve, reject) => {
         let id: number;
         try {
           id = sender.send(bytes, { format: isBatch ? BATCH_FORMAT : SINGLE_FORMAT }).id;
         } catch (error) {
+          if (isMistake(error)) {
+            reject(error);
+            return;
+          }
           // Thrown when the session holds as many unanswered transfers as it can, before anything is written.
           resolve({ kind: 'refused-busy', code: 'session-full', description: errorText(error) });
           return;

@@ -3,7 +3,7 @@
  * whatever is not certain is `unknown`, for the caller's journal to decide.
  */
 import type { EncodedMessage, ReplayTarget, SendOutcome } from '../broker.ts';
-import { errorText, isOfficeError, OfficeError } from '../errors.ts';
+import { errorText, isMistake, isOfficeError, OfficeError } from '../errors.ts';
 import { encode, encodeSection, SECTION } from './amqp.ts';
 import { OverBudget, SERVER_BUSY } from './budget.ts';
 import { refusalOf, unavailable } from './errors.ts';
@@ -92,8 +92,9 @@ async function attach(namespace: Namespace, entity: string): Promise<SenderLink>
   });
 }
 
-/** The outcome of a send for which no link could be had: nothing was written, so nothing is unknown. */
+/** The outcome of a send for which no link could be had: nothing was written, so nothing is unknown. Throws mistakes of the program. */
 function notAttached(error: unknown): SendOutcome {
+  if (isMistake(error)) throw error;
   const code = isOfficeError(error) ? String(error.data.code ?? error.code) : 'no-link';
   const kind = isOfficeError(error, 'DLO_TARGET_UNAVAILABLE') ? 'refused-target' : 'refused-busy';
   return { kind, code, description: errorText(error) };

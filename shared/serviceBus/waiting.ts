@@ -1,4 +1,5 @@
 /** Looks at the front of a target, for signs that somebody consumes what was sent there. */
+import { isMistake } from '../errors.ts';
 import { type PlanId, sequenceNumber } from '../letter.ts';
 import type { Namespace } from './namespace.ts';
 import { readLetter } from './readLetter.ts';
@@ -29,7 +30,8 @@ export async function lookForWaiting(
       }
       return 'unknown';
     });
-  } catch {
+  } catch (error) {
+    if (isMistake(error)) throw error;
     // Not an error of the run: the look is a courtesy, and a run must not depend on a right it does not need.
     return 'unknown';
   }

@@ -3,7 +3,7 @@
  * can be found by its number, given back, or erased without the others. The blob is the encoded message and nothing else.
  */
 import type { ReadLetter } from '../broker.ts';
-import { errorText } from '../errors.ts';
+import { errorText, isMistake } from '../errors.ts';
 import type { Letter, SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { BlobContainer } from './blobClient.ts';
@@ -79,6 +79,7 @@ export class Archive {
           await this.#write(archiveName(source.key, letter), message, metadata);
           return true;
         } catch (error) {
+          if (isMistake(error)) throw error;
           failures++;
           why ??= `the container "${ARCHIVE_CONTAINER}" failed: ${errorText(error, 300)}`;
           return false;

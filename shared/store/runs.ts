@@ -1,7 +1,7 @@
 /** Queue `runs`: the continuations of preparing and running plans. */
 import type { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
-import { errorText, OfficeError } from '../errors.ts';
+import { errorText, isMistake, OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { RUNS_QUEUE } from './runsQueue.ts';
@@ -41,6 +41,7 @@ export class RunQueue {
         await queue.sendMessage(text, { visibilityTimeout });
       }
     } catch (cause) {
+      if (isMistake(cause)) throw cause;
       const message = `the queue "${RUNS_QUEUE}" failed: ${errorText(cause, 300)}`;
       throw new OfficeError('DLO_STORE_UNAVAILABLE', message, { cause });
     }

@@ -1,6 +1,6 @@
 /** One Azure table, seen as rows with keys. Speaks the table SDK's words, so that nobody else must; every failure leaves it translated. */
 import type { TableClient, TableEntity, TransactionAction } from '@azure/data-tables';
-import { errorText, OfficeError } from '../errors.ts';
+import { errorText, isMistake, OfficeError } from '../errors.ts';
 import type { StorageConnection } from './connection.ts';
 
 export { odata } from './odata.ts';
@@ -155,7 +155,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function translated(error: unknown): Error {
-  if (error instanceof StoreConflict || error instanceof OfficeError) return error;
+  if (error instanceof StoreConflict || error instanceof OfficeError || isMistake(error)) return error;
   const status = statusOf(error);
   if (status === 409 || status === 412 || status === 404) {
     return new StoreConflict(errorText(error, 200), { cause: error });

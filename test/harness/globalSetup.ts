@@ -7,6 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
 import { type Azurite, startAzurite } from '../../local/azurite.ts';
+import { leftOut } from './runtimes.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -17,6 +18,8 @@ declare module 'vitest' {
 const accounts = 400;
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const missing = leftOut();
+  if (missing !== undefined) console.log(missing);
   let starting: Promise<Azurite> | undefined;
   const desk = createServer(async (_request, response) => {
     try {

@@ -18,6 +18,10 @@ export interface OfficeProcessOptions {
   settings?: Record<string, string>;
   /** Random by default. */
   keys?: HostKeys;
+  /** Path of the Node.js that it runs on; default: that of the tests. */
+  node?: string;
+  /** Options of Node.js itself. */
+  nodeOptions?: string[];
   /** False: timers run only through `run`. */
   timers?: boolean;
 }
@@ -73,14 +77,14 @@ export async function startOfficeProcess(options: OfficeProcessOptions = {}): Pr
       await writeFile(keys, JSON.stringify(options.keys), { mode: 0o600 });
       args.push('--keys', keys);
     }
-    return await spawnHost(args);
+    return await spawnHost(args, options);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function spawnHost(args: string[]): Promise<OfficeProcess> {
-  const child = spawn(process.execPath, [join(repository, 'local/host/main.ts'), ...args], {
+async function spawnHost(args: string[], { node, nodeOptions = [] }: OfficeProcessOptions): Promise<OfficeProcess> {
+  const child = spawn(node ?? process.execPath, [...nodeOptions, join(repository, 'local/host/main.ts'), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let log = '';

@@ -22,6 +22,9 @@ export interface TestOfficeOptions {
   /** Default `functions/index.ts`. */
   entry?: string;
   root?: string;
+  /** Path of the Node.js that the app runs on, and its own options. */
+  node?: string;
+  nodeOptions?: string[];
   /** Connection string of the store; a fresh account by default. */
   storage?: string;
   /** Another broker, already running. */
@@ -276,6 +279,8 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
       timers: false,
       ...(options.entry !== undefined && { entry: options.entry }),
       ...(options.root !== undefined && { root: options.root }),
+      ...(options.node !== undefined && { node: options.node }),
+      ...(options.nodeOptions !== undefined && { nodeOptions: options.nodeOptions }),
     });
   const process = await start();
   const client = new ServiceBusClient(broker.connectionString, {

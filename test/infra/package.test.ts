@@ -1,10 +1,10 @@
 /** What azd and the pipeline deploy. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { layPackage, packedFiles } from '../../infra/package.ts';
+import { layPackage } from '../../infra/package.ts';
 import { fields } from './arm/functions.ts';
 import { OWN } from './catalogs.ts';
 import { committed, deployed, ROOT } from './compiled.ts';
@@ -17,19 +17,16 @@ const write = (path: string, content = '') => {
 };
 
 describe('the package', () => {
-  test('is what .funcignore leaves, folders included', async () => {
-    write('.funcignore', '# a comment\n.*\n*.md\ndist/*.map\nsrc\n');
-    for (const path of [
-      'host.json',
-      'README.md',
-      '.env',
-      'dist/main.js',
-      'dist/main.js.map',
-      'dist/parts/a.js',
-      'src/a.ts',
-    ])
-      write(path);
-    expect(await packedFiles(folder)).toEqual(['dist/main.js', 'dist/parts/a.js', 'host.json']);
+  test('is what is listed and what was built, whatever else lies in the checkout', async () => {
+    for (const path of ['host.json', 'package.json', 'catalog.json']) write(path, '{}');
+    const others = ['coverage/secret.pem', 'secret.pem', 'dist/secret.pem', 'dist/old.js', '.env', 'notes.json'];
+    for (const path of others) write(path);
+    const laid = await layPackage(join(folder, 'out'), folder);
+    expect(laid.filter((path) => !path.startsWith('dist/'))).toEqual(['catalog.json', 'host.json', 'package.json']);
+    expect(laid).toEqual(expect.arrayContaining(['dist/main.js', 'dist/start.js', 'dist/package.json']));
+    expect(laid.filter((path) => others.includes(path))).toEqual([]);
+    const there = readdirSync(join(folder, 'out'), { recursive: true, withFileTypes: true });
+    expect(there.filter((entry) => entry.isFile())).toHaveLength(laid.length);
   });
 
   test('is never laid over the repository', async () => {

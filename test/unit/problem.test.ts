@@ -1,7 +1,16 @@
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { ERRORS, type ErrorCode, errorText, isOfficeError, OfficeError } from '../../shared/errors.ts';
+import {
+  ERRORS,
+  type ErrorCode,
+  errorText,
+  isMistake,
+  isOfficeError,
+  mistakeText,
+  OfficeError,
+} from '../../shared/errors.ts';
 import { badRequest, problem, problemSchema } from '../../shared/http/problem.ts';
+import { unavailable } from '../../shared/serviceBus/errors.ts';
 
 const silent = () => {};
 const CODES = Object.entries(ERRORS) as [ErrorCode, { status: number; title: string; action: string }][];
@@ -17,7 +26,15 @@ describe('the error table', () => {
 
   test('only what is not the caller’s doing is a server error', () => {
     const server = CODES.filter(([, { status }]) => status >= 500).map(([code]) => code);
-    expect(server).toEqual(['DLO_BROKER_UNAVAILABLE', 'DLO_STORE_UNAVAILABLE', 'DLO_CATALOG_INVALID', 'DLO_INTERNAL']);
+    expect(server).toEqual([
+      'DLO_BROKER_UNAVAILABLE',
+      'DLO_STORE_UNAVAILABLE',
+      'DLO_CATALOG_INVALID',
+      'DLO_SETTINGS_INVALID',
+      'DLO_NODE_TOO_OLD',
+      'DLO_PACKAGE_INCOMPLETE',
+      'DLO_INTERNAL',
+    ]);
   });
 });
 
@@ -108,6 +125,37 @@ describe('the text of an error', () => {
     error.cause = error;
     expect(errorText(error)).toBe('again');
     expect(errorText(new Error('x'.repeat(5000)), 100)).toHaveLength(100);
+  });
+});
+
+describe('a mistake of the program', () => {
+  const missing = Object.assign(new Error("Cannot find module './work-A1.js'\nRequire stack:\n- /home/x/main.js"), {
+    code: 'MODULE_NOT_FOUND',
+  });
+
+  it.each<[unknown, boolean]>([
+    [new TypeError('x is not a function'), true],
+    [new Error('wrapped', { cause: new RangeError('Invalid time value') }), true],
+    [missing, true],
+    // How fetch tells that nobody answers.
+    [new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }), false],
+    [new Error('connect ECONNREFUSED'), false],
+    [new OfficeError('DLO_STORE_UNAVAILABLE', 'm', { cause: new Error('503') }), false],
+    ['text', false],
+  ])('%o: %s', (error, expected) => {
+    expect(isMistake(error)).toBe(expected);
+  });
+
+  test('is no trouble with store or broker', () => {
+    expect(unavailable('lock letters', new TypeError('x is not a function'))).toBeInstanceOf(TypeError);
+    expect(unavailable('lock letters', new Error('gone'))).toMatchObject({ code: 'DLO_BROKER_UNAVAILABLE' });
+  });
+
+  test('tells its kind, and a missing file its name without the folders of the machine', () => {
+    expect(mistakeText(new Error('w', { cause: new TypeError('x is not a function') }))).toBe(
+      'TypeError: x is not a function',
+    );
+    expect(mistakeText(missing)).toBe('the package lacks the file "work-A1.js"');
   });
 });
 
