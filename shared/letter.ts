@@ -1,4 +1,5 @@
 /** The dead letter as every part of the office passes it on. Knows no broker's SDK. */
+import { createHash } from 'node:crypto';
 
 declare const brand: unique symbol;
 type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };
@@ -116,4 +117,19 @@ export interface LetterIdentity {
 /** Whether two readings are of the same message. */
 export function isSameMessage(a: LetterIdentity, b: LetterIdentity): boolean {
   return a.messageId === b.messageId && a.enqueuedAt === b.enqueuedAt && a.body.hash === b.body.hash;
+}
+
+/**
+ * {@link LetterIdentity} in 22 characters. Frozen in a plan, and compared before anything is sent, removed, or written into a
+ * letter's record.
+ */
+export function identityDigest(letter: LetterIdentity): string {
+  const text = JSON.stringify([letter.messageId ?? null, letter.enqueuedAt, letter.body.hash]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** A letter by its number, and the digest of the message that has to be under it. */
+export interface IdentifiedLetter {
+  readonly number: SequenceNumber;
+  readonly identity: string;
 }

@@ -19,6 +19,8 @@ export const METRICS = {
   returned: 'dlo.letters.returned',
   /** Letters that left, by the attribute `fate`: replayed, discarded, expired, gone. Counter. */
   removed: 'dlo.letters.removed',
+  /** Letters that were recorded as having left and are in the dead-letter queue all the same. Counter. */
+  reopened: 'dlo.letters.reopened',
   /** Runs that ended or stopped, by the attribute `outcome`: finished, halted, paused, cancelled, expired (not resumed). Counter. */
   runs: 'dlo.runs',
   /** Letters whose classification failed. Counter. */

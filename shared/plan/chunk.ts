@@ -62,7 +62,7 @@ async function replay(
 ): Promise<ChunkResult> {
   const { office, journal } = work;
   const messages = sorted.send.map(({ message }) => message);
-  await noteExceptions(work, sorted.exceptions);
+  await noteExceptions(work, chunk, sorted.exceptions);
   const limit = Math.min(target.maxBytes, MAX_BATCH_BYTES);
   if (messages.length > 1 && target.batchBytes(messages) > limit) return divide(work, chunk, sorted);
   const again = chunk.state === 'sending';
@@ -171,7 +171,7 @@ async function discard(work: Work, chunk: Chunk, sorted: Sorted): Promise<ChunkR
     audit: chunk.audit || (await openAudit(work, chunk)),
   };
   await release(work, sorted.release);
-  await noteExceptions(work, sorted.exceptions);
+  await noteExceptions(work, chunk, sorted.exceptions);
   await work.journal.commit((head) => ({ ...head, counts: settle(head.counts, 0, sorted.exceptions, 0) }), {
     chunks: [decided],
     exceptions: sorted.exceptions,

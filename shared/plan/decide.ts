@@ -1,10 +1,9 @@
 /** Decides, with the letters in hand, what is sent and what is not. */
 import type { EncodedMessage, LockedLetter, ReplayTarget, Taken } from '../broker.ts';
 import { isOfficeError } from '../errors.ts';
-import type { SequenceNumber } from '../letter.ts';
+import { identityDigest, type SequenceNumber } from '../letter.ts';
 import { type Chunk, type ChunkLetter, type Exception, type Fate, type SkipReason, timeToLiveOf } from './plan.ts';
 import { isInDuplicateWindow, refusal } from './preflight.ts';
-import { identityDigest } from './prepare.ts';
 import type { Work } from './work.ts';
 
 /** Nothing is sent with less lock left than this, ms: the completion must still be ours to do. */

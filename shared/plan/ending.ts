@@ -2,12 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LockedLetter, Taken } from '../broker.ts';
 import { countSent } from '../groups/keep.ts';
-import type { SequenceNumber } from '../letter.ts';
+import { identityDigest, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { tellLeft } from '../telemetry/tell.ts';
 import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
-import { identityDigest } from './prepare.ts';
 import { archive, BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
 
 /** A chunk whose letters are in the target already: only the copies in the dead-letter queue remain to be completed. */
@@ -47,7 +46,7 @@ export async function finishSent(work: Work, chunk: Chunk, taken: Taken): Promis
     }),
   );
   const done = chunk.letters.filter(({ number }) => !there.includes(number));
-  await close(work, { ...chunk, letters: done }, done, stuck);
+  await close(work, chunk, done, stuck);
   return NEXT;
 }
 
@@ -122,11 +121,10 @@ export async function markUnclear(office: Office, head: PlanHead): Promise<numbe
   for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
     // One that was refused after an unknown outcome is planned again, and may have been divided or moved since.
     if (chunk.state === 'planned' && !chunk.maybeDuplicate) continue;
-    const numbers = chunk.letters.map(({ number }) => number);
-    marked += numbers.length;
+    marked += chunk.letters.length;
     // What only an earlier plan may have sent keeps the mark of that one.
     const isOurs = chunk.state !== 'planned' || chunk.sends > 0;
-    if (isOurs) await office.store.letters.markMaybeSent(head.source, numbers, head.id);
+    if (isOurs) await office.store.letters.markMaybeSent(head.source, chunk.letters, head.id);
   }
   return marked;
 }
@@ -137,15 +135,16 @@ export async function markUnclear(office: Office, head: PlanHead): Promise<numbe
  */
 export async function noteExceptions(
   { office, source, journal }: Work,
+  { letters }: Chunk,
   exceptions: readonly Exception[],
 ): Promise<void> {
   const isGone = ({ fate }: Exception) => fate.kind === 'skipped' && fate.reason === 'gone';
   const gone = exceptions.filter(isGone);
   await inParallel(gone, ({ number }) => office.store.letters.markGone(source.key, number, office.clock()));
   if (journal.head.choices.target === 'sandbox') return; // a copy there doubles nothing
-  const unclear = exceptions.filter((one) => one.maybeDuplicate && !isGone(one));
-  const numbers = unclear.map(({ number }) => number);
-  await office.store.letters.markMaybeSent(source.key, numbers, journal.head.id);
+  const numbers = new Set(exceptions.filter((one) => one.maybeDuplicate && !isGone(one)).map(({ number }) => number));
+  const unclear = letters.filter(({ number }) => numbers.has(number));
+  await office.store.letters.markMaybeSent(source.key, unclear, journal.head.id);
 }
 
 /** Writes the end of a chunk: `done` letters as planned, the rest by their exceptions. */
@@ -157,23 +156,25 @@ export async function close(
 ): Promise<void> {
   const { office, source, journal } = work;
   const { id, action, choices } = journal.head;
-  const numbers = done.map(({ number }) => number);
   const fate = action === 'replay' ? 'replayed' : 'discarded';
   const leaves = choices.target !== 'sandbox';
   if (leaves) {
     // The letters' rows first: written twice they stay the same, and a chunk that is done is never looked at again.
-    await office.store.letters.close(source.key, numbers, fate, office.clock(), id);
+    await office.store.letters.close(source.key, done, fate, office.clock(), id);
   }
-  await noteExceptions(work, exceptions);
-  const duplicates = (chunk.maybeDuplicate ? numbers.length : 0) + flagged(exceptions);
-  await journal.commit((head) => ({ ...head, counts: settle(head.counts, numbers.length, exceptions, duplicates) }), {
+  await noteExceptions(work, chunk, exceptions);
+  const duplicates = (chunk.maybeDuplicate ? done.length : 0) + flagged(exceptions);
+  await journal.commit((head) => ({ ...head, counts: settle(head.counts, done.length, exceptions, duplicates) }), {
     chunks: [{ ...chunk, state: 'done', letters: done }],
     exceptions,
   });
-  if (leaves) tellLeft(office, source, fate, numbers.length);
-  if (leaves && action === 'replay') await countSent(office, source, id, numbers);
+  if (leaves) tellLeft(office, source, fate, done.length);
+  if (leaves && action === 'replay') {
+    const numbers = done.map(({ number }) => number);
+    await countSent(office, source, id, numbers);
+  }
   if (chunk.audit !== '') {
     const others = exceptions.length > 0 ? `, ${exceptions.length} otherwise` : '';
-    await office.store.audit.close(chunk.audit, `${numbers.length} done${others}`, office.clock());
+    await office.store.audit.close(chunk.audit, `${done.length} done${others}`, office.clock());
   }
 }

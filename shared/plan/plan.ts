@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Fingerprint } from '../classify/fingerprint.ts';
 import { parseDuration } from '../duration.ts';
-import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
+import type { IdentifiedLetter, PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import { fingerprintSchema } from '../selection.ts';
 import type { Pace, Progress } from './ramp.ts';
 import type { PlanTally } from './tally.ts';
@@ -172,11 +172,8 @@ export interface Exception {
 /** `planned → sending → sent → done`. For a discard there is nothing to send: `planned → sent → done`. */
 export type ChunkState = 'planned' | 'sending' | 'sent' | 'done';
 
-/** One letter of a chunk: its number and the digest of its identity when it was planned. */
-export interface ChunkLetter {
-  readonly number: SequenceNumber;
-  readonly identity: string;
-}
+/** One letter of a chunk, as it was planned. */
+export type ChunkLetter = IdentifiedLetter;
 
 /** Up to 100 letters of a plan. The row is plan and journal in one. */
 export interface Chunk {

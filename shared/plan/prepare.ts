@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Source } from '../catalog.ts';
 import { isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { causesThatCameBack } from '../groups/cameBack.ts';
 import { activeHolds } from '../groups/holds.ts';
-import { type LetterIdentity, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
+import { identityDigest, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
@@ -54,14 +53,6 @@ export interface PlanRequest {
   readonly action: Action;
   readonly selection: Selection;
   readonly choices: Choices;
-}
-
-/**
- * Digest of what makes a letter that letter; frozen in the plan and compared before anything is sent or removed.
- */
-export function identityDigest(letter: LetterIdentity): string {
-  const text = JSON.stringify([letter.messageId ?? null, letter.enqueuedAt, letter.body.hash]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
 /**

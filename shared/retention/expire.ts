@@ -2,7 +2,7 @@
 import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
-import { isSameMessage, type SequenceNumber } from '../letter.ts';
+import { identityDigest, isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import type { Lease } from '../store/sources.ts';
@@ -229,7 +229,9 @@ async function complete(cleanup: Cleanup, locked: readonly LockedLetter[]): Prom
   const at = office.clock();
   const audit = await office.store.audit.open({ at, operator, operation: 'expire', source: where, letters: numbers });
   const settled = await queue.complete(letters.map(({ lock }) => lock));
-  const gone = numbers.filter((_number, i) => settled[i] === 'settled');
+  const gone = letters.flatMap(({ letter }, i) =>
+    settled[i] === 'settled' ? [{ number: letter.sequenceNumber, identity: identityDigest(letter) }] : [],
+  );
   await office.store.letters.close(source.key, gone, 'expired', office.clock());
   tellLeft(office, source, 'expired', gone.length);
   const lost = numbers.length - gone.length;

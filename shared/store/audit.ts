@@ -26,6 +26,7 @@ export const OPERATIONS = [
   'stop',
   'group.triage',
   'expire',
+  'letters.reopen',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 

@@ -5,6 +5,7 @@ import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../clas
 import { type Cause, causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import { clean, LIMIT, present } from '../classify/text.ts';
 import {
+  identityDigest,
   type Letter,
   type LetterProperty,
   type PlanId,
@@ -201,6 +202,16 @@ export function isStoredAlike(record: LetterRecord, found: Classification): bool
 export function readable(row: StoredRow): LetterRecord | undefined {
   const parsed = rowSchema.safeParse(row);
   return parsed.success ? toRecord(parsed.data) : undefined;
+}
+
+const identityRow = rowSchema.pick({ messageId: true, enqueuedAt: true, bodyHash: true });
+
+/** The digest of the message that a row is of, also where the rest of it cannot be read; `undefined` when it does not say. */
+export function identityOf(row: StoredRow): string | undefined {
+  const parsed = identityRow.safeParse(row);
+  if (!parsed.success) return undefined;
+  const { messageId, enqueuedAt, bodyHash } = parsed.data;
+  return identityDigest({ messageId, enqueuedAt, body: { hash: bodyHash } });
 }
 
 /** As many properties as fit one cell, in their order; long values are cut, and what is missing is told by `cut`. */

@@ -4,6 +4,7 @@ import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.t
 import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
 import type { Sighting } from '../groups/group.ts';
 import {
+  type IdentifiedLetter,
   isSameMessage,
   type Letter,
   type PlanId,
@@ -16,6 +17,7 @@ import type { StorageConnection } from './connection.ts';
 import { inWrites } from './inWrites.ts';
 import {
   fromRow,
+  identityOf,
   type LetterFate,
   type LetterRecord,
   readable,
@@ -35,8 +37,14 @@ import {
   Table,
 } from './table.ts';
 
-/** Whether a recording was the first of its kind. `replaced`: the number now belongs to another message. */
-export type Recorded = 'new' | 'known' | 'replaced';
+/**
+ * What a recording met. `replaced`: the number now belongs to another message. `closed`: the letter is recorded as replayed,
+ * discarded or expired, and stays so: whether it is there after all has to be looked at again.
+ */
+export type Recorded = 'new' | 'known' | 'replaced' | 'closed';
+
+/** Numbers that lie no further apart are read with all that is between them: a page of the store has room for so many. */
+const MAX_SPAN = 500n;
 
 /** Rows that are looked up by their keys before the first of them is handed on. */
 const LOOKED_UP_AT_ONCE = 100;
@@ -97,8 +105,9 @@ export class LetterStore {
           results.push('replaced');
           return { kind: 'replace', row };
         }
-        results.push('known');
-        // It is in the DLQ, so a record that calls it gone was too early; any other fate is a run's word and stays.
+        const isClosed = known.closed !== undefined && known.closed.fate !== 'gone';
+        results.push(isClosed ? 'closed' : 'known');
+        // It is in the DLQ, so a record that calls it gone was too early; any other fate may be younger than what was read.
         const { firstSeen: _kept, fate: _fate, closedAt: _closed, ...evidence } = row;
         return {
           kind: 'merge',
@@ -160,8 +169,13 @@ export class LetterStore {
 
   /** The record of one letter, or `undefined`. Throws `DLO_RECORD_UNREADABLE`. */
   async get(source: SourceKey, number: SequenceNumber): Promise<LetterRecord | undefined> {
+    return (await this.getVersion(source, number))?.record;
+  }
+
+  /** The same, with the version of its row, for {@link reopen}. */
+  async getVersion(source: SourceKey, number: SequenceNumber): Promise<VersionedLetter | undefined> {
     const row = await this.#table.get(source, numberKey(number));
-    return row && fromRow(row);
+    return row && { record: fromRow(row), etag: row.etag };
   }
 
   /**
@@ -177,7 +191,7 @@ export class LetterStore {
     for await (const row of this.#table.query(openFilter(source, options), { pageSize: options.pageSize ?? 500 })) {
       const record = readable(row);
       if (record) yield { record, etag: row.etag };
-      else options.onUnreadable?.();
+      else options.onUnreadable?.(numberOfKey(row.rowKey));
     }
   }
 
@@ -185,7 +199,7 @@ export class LetterStore {
   async *openAmong(
     source: SourceKey,
     numbers: readonly SequenceNumber[],
-    options: { from?: SequenceNumber; onUnreadable?: () => void } = {},
+    options: Pick<OpenOptions, 'from' | 'onUnreadable'> = {},
   ): AsyncGenerator<LetterRecord> {
     const keys = [...new Set(numbers.map(numberKey))].toSorted();
     const start = options.from === undefined ? '' : numberKey(options.from);
@@ -196,26 +210,29 @@ export class LetterStore {
         if (row === undefined || row.fate !== 'open') continue;
         const record = readable(row);
         if (record) yield record;
-        else options.onUnreadable?.();
+        else options.onUnreadable?.(numberOfKey(row.rowKey));
       }
     }
   }
 
-  /** Marks letters as having left, in one write a hundred. Overrides `gone`, which is only ever a finding. */
+  /**
+   * Marks letters as having left, in one write a hundred. Overrides `gone`, which is only ever a finding. Entities are recreated:
+   * a record under the number of such a letter that is of another message is not touched.
+   */
   async close(
     source: SourceKey,
-    numbers: readonly SequenceNumber[],
+    letters: readonly IdentifiedLetter[],
     fate: LetterFate,
     at: number,
     planId?: PlanId,
   ): Promise<void> {
     const cells = { fate, closedAt: new Date(at), ...(planId !== undefined && { closedBy: planId }) };
-    await this.#mergeAll(source, numbers, cells);
+    await this.#mergeSame(source, letters, cells);
   }
 
-  /** Notes on letters that are still here that a plan may have sent them already. */
-  async markMaybeSent(source: SourceKey, numbers: readonly SequenceNumber[], planId: PlanId): Promise<void> {
-    await this.#mergeAll(source, numbers, { maybeSentBy: planId });
+  /** Notes on letters that are still here that a plan may have sent them already. Those of which there is no record are passed over. */
+  async markMaybeSent(source: SourceKey, letters: readonly IdentifiedLetter[], planId: PlanId): Promise<void> {
+    await this.#mergeSame(source, letters, { maybeSentBy: planId });
   }
 
   /**
@@ -245,16 +262,69 @@ export class LetterStore {
     }
   }
 
-  async #mergeAll(source: SourceKey, numbers: readonly SequenceNumber[], cells: Record<string, Cell>): Promise<void> {
-    for (let i = 0; i < numbers.length; i += MAX_STEPS) {
-      const part = numbers.slice(i, i + MAX_STEPS);
-      await this.#table.transact(
-        part.map((number) => ({
-          kind: 'merge',
-          row: { ...cells, partitionKey: source, rowKey: numberKey(number) },
-        })),
-      );
+  /**
+   * Opens the record of a letter again, unless it was changed since it was read. What a run says it has sent back, and did not
+   * remove, may be in the target.
+   */
+  async reopen({ record, etag }: VersionedLetter): Promise<boolean> {
+    const { fate, planId } = record.closed ?? {};
+    const isSent = fate === 'replayed' && planId !== undefined;
+    const key = { partitionKey: record.source, rowKey: numberKey(record.letter.sequenceNumber) };
+    try {
+      await this.#table.merge({ ...key, fate: 'open', ...(isSent && { maybeSentBy: planId }) }, etag);
+      return true;
+    } catch (error) {
+      if (error instanceof StoreConflict) return false;
+      throw error;
     }
+  }
+
+  async #mergeSame(
+    source: SourceKey,
+    letters: readonly IdentifiedLetter[],
+    cells: Record<string, Cell>,
+  ): Promise<void> {
+    for (let i = 0; i < letters.length; i += MAX_STEPS) {
+      const identities = new Map(
+        letters.slice(i, i + MAX_STEPS).map(({ number, identity }) => [numberKey(number), identity]),
+      );
+      let isDone = false;
+      while (!isDone) isDone = await this.#tryMerge(source, identities, cells); // else somebody wrote one meanwhile
+    }
+  }
+
+  async #tryMerge(
+    source: SourceKey,
+    identities: ReadonlyMap<string, string>,
+    cells: Record<string, Cell>,
+  ): Promise<boolean> {
+    const rows = await this.#rows(source, [...identities.keys()]);
+    const same = rows.filter((row) => identityOf(row) === identities.get(row.rowKey));
+    if (same.length === 0) return true;
+    try {
+      await this.#table.transact(
+        same.map(({ rowKey, etag }) => ({ kind: 'merge', row: { ...cells, partitionKey: source, rowKey }, etag })),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof StoreConflict) return false;
+      throw error;
+    }
+  }
+
+  /** Rows with these keys, as far as they are there: in one call where they lie close together, as those of a chunk do. */
+  async #rows(source: SourceKey, keys: readonly string[]): Promise<StoredRow[]> {
+    const wanted = new Set(keys);
+    const sorted = keys.toSorted();
+    const [first = '0', last = '0'] = [sorted[0], sorted.at(-1)];
+    if (BigInt(last) - BigInt(first) > MAX_SPAN) {
+      const rows = await inParallel(keys, (key) => this.#table.get(source, key));
+      return rows.filter((row) => row !== undefined);
+    }
+    const rows: StoredRow[] = [];
+    const filter = odata`PartitionKey eq ${source} and RowKey ge ${first} and RowKey le ${last}`;
+    for await (const row of this.#table.query(filter)) if (wanted.has(row.rowKey)) rows.push(row);
+    return rows;
   }
 
   /** Marks one open letter as gone, unless somebody closed it in the meantime. */
@@ -385,8 +455,8 @@ export interface OpenOptions {
   readonly from?: SequenceNumber;
   readonly seenUntil?: number;
   readonly pageSize?: number;
-  /** Told of each row that cannot be read. */
-  readonly onUnreadable?: () => void;
+  /** Told of each row that cannot be read, by the number that its key is of. */
+  readonly onUnreadable?: (number: SequenceNumber | undefined) => void;
 }
 
 /** A record and the version of its row. */
@@ -417,6 +487,10 @@ function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
     open: closed === undefined,
     returnedAt,
   };
+}
+
+function numberOfKey(rowKey: string): SequenceNumber | undefined {
+  return parseSequenceNumber(rowKey.replace(/^0+(?=\d)/, ''));
 }
 
 /** Stands for rows of before there were groups. */

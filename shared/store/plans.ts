@@ -77,6 +77,13 @@ export class PlanStore {
     return row && readHead(row);
   }
 
+  /** The head; `undefined` also where it cannot be read. */
+  async readableHead(id: PlanId): Promise<PlanHead | undefined> {
+    const row = await this.#table.get(id, HEAD);
+    const parsed = headSchema.safeParse(row);
+    return parsed.success ? toHead(parsed.data).head : undefined;
+  }
+
   /**
    * Writes the head and rows beside it, all or nothing, only if the head is still the version that was read. This
    * condition is what keeps a runner that lost its lease from writing. Throws {@link StoreConflict}. Returns the new version.
@@ -90,11 +97,20 @@ export class PlanStore {
     return version ?? '';
   }
 
-  /** Chunks in running order, after `after`; with `unfinished`, only those that are not done. */
-  async *chunks(id: PlanId, options: { after?: string; unfinished?: boolean } = {}): AsyncGenerator<Chunk> {
+  /**
+   * Chunks in running order, after `after`; with `unfinished`, only those that are not done. Throws `DLO_RECORD_UNREADABLE`, or
+   * passes a chunk over that cannot be read and tells `onUnreadable` its key.
+   */
+  async *chunks(
+    id: PlanId,
+    options: { after?: string; unfinished?: boolean; onUnreadable?: (key: string) => void } = {},
+  ): AsyncGenerator<Chunk> {
     const parts = [odata`PartitionKey eq ${id} and RowKey gt ${options.after ?? 'chunk:'} and RowKey lt 'chunk;'`];
     if (options.unfinished) parts.push("state ne 'done'");
-    for await (const row of this.#table.query(parts.join(' and '), { pageSize: 20 })) yield readChunk(row);
+    for await (const row of this.#table.query(parts.join(' and '), { pageSize: 20 })) {
+      if (options.onUnreadable === undefined || chunkSchema.safeParse(row).success) yield readChunk(row);
+      else options.onUnreadable(row.rowKey);
+    }
   }
 
   /** Letters whose fate differs from their chunk's, ascending, from number `from`. */
@@ -261,8 +277,11 @@ function headRow(head: PlanHead, writeId: string): RowWrite {
 }
 
 function readHead(row: StoredRow): VersionedHead {
-  const { partitionKey, etag, writeId, planned, pending, done, skipped, failed, left, maybeDuplicate, ...plain } =
-    checked(headSchema, row, 'plans');
+  return toHead(checked(headSchema, row, 'plans'));
+}
+
+function toHead(row: z.infer<typeof headSchema>): VersionedHead {
+  const { partitionKey, etag, writeId, planned, pending, done, skipped, failed, left, maybeDuplicate, ...plain } = row;
   const counts = { planned, pending, done, skipped, failed, left, maybeDuplicate };
   const head: PlanHead = {
     ...plain,

@@ -109,6 +109,11 @@ export function tellReturned({ telemetry }: Office, source: Source): void {
   telemetry.count(METRICS.returned, 1, { source: source.name });
 }
 
+/** Letters that were recorded as having left and are still there. */
+export function tellReopened({ telemetry }: Office, source: Source, letters: number): void {
+  telemetry.count(METRICS.reopened, letters, { source: source.name });
+}
+
 /** Letters that have left a source, and how. */
 export function tellLeft({ telemetry }: Office, source: Pick<Source, 'name'>, fate: LetterFate, letters: number): void {
   telemetry.count(METRICS.removed, letters, { source: source.name, fate });

@@ -3,6 +3,7 @@ import { errorText } from '../errors.ts';
 import { parseSequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { recordLetters } from './record.ts';
+import { reopen } from './reopen.ts';
 
 /** What the trigger tells about the message it holds: only enough to find it, since names and numbers arrive changed. */
 export interface TriggerSight {
@@ -35,10 +36,11 @@ export async function classifyOne(office: Office, source: Source, sight: Trigger
         );
         return;
       }
-      await recordLetters(office, source, [read]);
+      const closed = await recordLetters(office, source, [read]);
       const [settled] = await queue.hold([sight.lockToken]);
       if (settled === 'lost')
         office.log(`classify ${source.name}: the lock of letter ${number} ended before it was held`);
+      await reopen(office, source, queue, closed);
     } finally {
       await queue.close();
     }

@@ -7,6 +7,7 @@ import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { tellPassed, tellPassFailed, tellSnapshot } from '../telemetry/tell.ts';
 import { recordLetters } from './record.ts';
+import { reopen } from './reopen.ts';
 import { survey } from './survey.ts';
 
 /** Outcome of one collecting pass over one source. */
@@ -14,9 +15,13 @@ export interface Pass {
   readonly source: string;
   /** Letters recorded in this pass. */
   readonly collected: number;
+  /** Letters that were recorded as having left and are there all the same. */
+  readonly reopened: number;
   /** Open letters afterwards. */
   readonly open: number;
 }
+
+type Found = Pick<Pass, 'collected' | 'reopened'>;
 
 const BATCH = 100;
 const MAX_BATCHES = 100;
@@ -29,19 +34,20 @@ const MAX_BATCHES = 100;
 export async function collect(office: Office, source: Source): Promise<Pass> {
   try {
     const queue = await office.broker.open(source);
-    let collected: number;
+    let found: Found;
     try {
-      collected =
-        source.mode === 'defer'
-          ? await receiveAndHold(office, source, queue)
-          : (await survey(office, source, queue)).recorded;
+      if (source.mode === 'defer') found = await receiveAndHold(office, source, queue);
+      else {
+        const { recorded, reopened } = await survey(office, source, queue);
+        found = { collected: recorded, reopened };
+      }
     } finally {
       await queue.close();
     }
     const open = await takeSnapshot(office, source);
     await office.store.sources.passed(source, office.clock(), '');
     tellPassed(office, source);
-    return { source: source.name, collected, open };
+    return { source: source.name, ...found, open };
   } catch (error) {
     await notePassFailure(office, source, error);
     throw error;
@@ -69,27 +75,34 @@ const BATCHES_AT_ONCE = 4;
 /** Heavier batches go one by one: each is in memory with its bodies. */
 const LIGHT_BATCH_BYTES = 4 * 1024 * 1024;
 
-async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<number> {
+async function receiveAndHold(office: Office, source: Source, queue: DeadLetterQueue): Promise<Found> {
   let batches = 0;
   const receive = async () => (batches++ < MAX_BATCHES ? queue.receive(BATCH, office.collectWaitMs) : []);
-  const work = async (first: readonly LockedLetter[]): Promise<number> => {
-    let collected = 0;
+  const work = async (first: readonly LockedLetter[]): Promise<Found> => {
+    let found: Found = { collected: 0, reopened: 0 };
     for (let locked = first; ; locked = await receive()) {
-      collected += await recordAndHold(office, source, queue, locked);
-      if (locked.length < BATCH) return collected;
+      found = sum(found, await recordAndHold(office, source, queue, locked));
+      if (locked.length < BATCH) return found;
     }
   };
   const first = await receive();
   // Most passes find little or nothing: that needs no company.
-  const bytes = first.reduce((sum, { letter }) => sum + letter.bytes, 0);
+  const bytes = first.reduce((total, { letter }) => total + letter.bytes, 0);
   if (first.length < BATCH || bytes > LIGHT_BATCH_BYTES) return work(first);
   const others = Array.from({ length: BATCHES_AT_ONCE - 1 }, async () => work(await receive()));
   const ends = await Promise.allSettled([work(first), ...others]);
-  return ends.reduce((sum, end) => {
-    // What it had received comes back when its locks end; the others have gone on.
-    if (end.status === 'rejected') throw end.reason;
-    return sum + end.value;
-  }, 0);
+  return ends.reduce<Found>(
+    (all, end) => {
+      // What it had received comes back when its locks end; the others have gone on.
+      if (end.status === 'rejected') throw end.reason;
+      return sum(all, end.value);
+    },
+    { collected: 0, reopened: 0 },
+  );
+}
+
+function sum(a: Found, b: Found): Found {
+  return { collected: a.collected + b.collected, reopened: a.reopened + b.reopened };
 }
 
 async function recordAndHold(
@@ -97,12 +110,13 @@ async function recordAndHold(
   source: Source,
   queue: DeadLetterQueue,
   locked: readonly LockedLetter[],
-): Promise<number> {
-  if (locked.length === 0) return 0;
-  await recordLetters(office, source, locked);
+): Promise<Found> {
+  if (locked.length === 0) return { collected: 0, reopened: 0 };
+  const closed = await recordLetters(office, source, locked);
   // Recorded first: a letter that is held but unknown to the store would be found only by reconcile.
   const settled = await queue.hold(locked.map(({ lock }) => lock));
-  return settled.filter((one) => one === 'settled').length;
+  const reopened = await reopen(office, source, queue, closed);
+  return { collected: settled.filter((one) => one === 'settled').length, reopened };
 }
 
 /** Counts a source's open letters, notes the counts, and keeps its groups in line with them. */

@@ -23,8 +23,10 @@ export async function reconcile(office: Office, source: Source): Promise<Survey>
 export async function reconcileAll(office: Office): Promise<void> {
   for (const source of await sourcesToClean(office)) {
     try {
-      const { present, recorded, gone } = await reconcile(office, source);
-      office.log(`reconcile ${source.name}: ${present} there, ${recorded} newly recorded, ${gone} gone`);
+      const { present, recorded, reopened, gone } = await reconcile(office, source);
+      office.log(
+        `reconcile ${source.name}: ${present} there, ${recorded} newly recorded, ${reopened} open again, ${gone} gone`,
+      );
     } catch (error) {
       office.log(`reconcile ${source.name}: failed: ${errorText(error)}`);
     }

@@ -1,21 +1,28 @@
 import type { ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { countLetters, countReturned } from '../groups/keep.ts';
+import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
 
 /**
  * Classifies letters and records them; the one way in which trigger, timer and reconcile do it. A letter that an
- * earlier plan sent back is tied to that plan. Throws `DLO_STORE_UNAVAILABLE`; recording again is harmless.
+ * earlier plan sent back is tied to that plan. Returns the numbers of those whose records say that they have left, for
+ * {@link reopen}. Throws `DLO_STORE_UNAVAILABLE`; recording again is harmless.
  */
-export async function recordLetters(office: Office, source: Source, read: readonly ReadLetter[]): Promise<void> {
-  if (read.length === 0) return;
+export async function recordLetters(
+  office: Office,
+  source: Source,
+  read: readonly ReadLetter[],
+): Promise<SequenceNumber[]> {
+  if (read.length === 0) return [];
   const now = office.clock();
   const classified = read.map(({ letter, message }) => ({
     letter,
     classification: office.classifier.classify(source, letter, () => office.broker.bodyOf(message)),
   }));
-  const recorded = await office.store.letters.record(source.key, classified, now);
+  const met = await office.store.letters.record(source.key, classified, now);
+  const recorded = met.map((one) => (one === 'closed' ? 'known' : one));
   await countLetters(office, source, classified, recorded, now);
   tellRecorded(office, source, classified, recorded);
   for (const [i, { letter, classification }] of classified.entries()) {
@@ -31,4 +38,5 @@ export async function recordLetters(office: Office, source: Source, read: readon
     await countReturned(office, letter.replay.planId, letter.replay.of, now);
     if (recorded[i] !== 'known') tellReturned(office, source);
   }
+  return read.filter((_one, i) => met[i] === 'closed').map(({ letter }) => letter.sequenceNumber);
 }

@@ -38,7 +38,7 @@ const ARITHMETIC: Record<string, (letters: number, sources: number) => string> =
   'time to collect them': (letters) => duration((letters * 2) / 200),
   'time to send them back': (letters) => duration((letters * 3) / 200),
   'waiting of a ramp, once a run': () => duration(3 * (60 * 10 + 60)),
-  'table calls a day': (letters, sources) => (letters * 0.145 + sources * 8640).toLocaleString('en-US'),
+  'table calls a day': (letters, sources) => (letters * 0.155 + sources * 8640).toLocaleString('en-US'),
   'signals a day': (letters, sources) => (letters + sources * 6 * 1440).toLocaleString('en-US'),
   'records, `keepRecordsFor` P90D': (letters) => bytes(letters * 7000 * 90),
   'records, P7D': (letters) => bytes(letters * 7000 * 7),

@@ -4,7 +4,14 @@ import { LetterBody } from '../../shared/classify/body.ts';
 import type { Classification } from '../../shared/classify/evidence.ts';
 import { causeOf } from '../../shared/classify/fingerprint.ts';
 import { Sight } from '../../shared/classify/sight.ts';
-import type { Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
+import {
+  type IdentifiedLetter,
+  identityDigest,
+  type Letter,
+  type PlanId,
+  type SequenceNumber,
+  type SourceKey,
+} from '../../shared/letter.ts';
 import type { PlanHead } from '../../shared/plan/plan.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
 
@@ -47,6 +54,11 @@ export function aSight(changes: Partial<Letter> = {}, body = '', consumedBy?: st
   const bytes = Buffer.from(body);
   const letter = aLetter({ body: { kind: 'data', bytes: bytes.length, hash: 'hash-1' }, ...changes });
   return new Sight(letter, new LetterBody(letter.body, () => [bytes]), consumedBy);
+}
+
+/** A letter as a chunk knows it. */
+export function identified(letter: Letter): IdentifiedLetter {
+  return { number: letter.sequenceNumber, identity: identityDigest(letter) };
 }
 
 export function aRecord(changes: Partial<Letter> = {}, found: Partial<Classification> = {}): LetterRecord {

@@ -11,8 +11,9 @@ import type { Office } from '../../shared/office.ts';
 import { openOffice } from '../../shared/open.ts';
 import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
+import type { LetterFate } from '../../shared/store/letterRow.ts';
 import { takeStorage } from '../harness/storage.ts';
-import { aLetter, aPlan, aSight, CONNECTION, NOW, PLAN_ID } from '../harness/values.ts';
+import { aLetter, aPlan, aSight, CONNECTION, identified, NOW, PLAN_ID } from '../harness/values.ts';
 
 const HOUR = 3_600_000;
 const OTHER_PLAN = '20261130t104512-zzzzzzzz' as PlanId;
@@ -134,6 +135,13 @@ describe('as letters arrive', () => {
   });
 });
 
+/** Closes the records of letters, as a run does. */
+async function leave(numbers: string[], fate: LetterFate, planId?: PlanId): Promise<void> {
+  const records = await Promise.all(numbers.map((number) => store.letters.get(source.key, number as SequenceNumber)));
+  const letters = records.flatMap((record) => (record ? [identified(record.letter)] : []));
+  await store.letters.close(source.key, letters, fate, now, planId);
+}
+
 /** Nobody listens there. */
 const UNREACHABLE =
   'DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;TableEndpoint=http://127.0.0.1:9/a;QueueEndpoint=http://127.0.0.1:9/a;';
@@ -141,11 +149,11 @@ const UNREACHABLE =
 describe('with every pass', () => {
   test('open letters are counted as they leave and come', async () => {
     await arrive(range(1, 5).map((i) => letter(i)));
-    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now);
+    await leave(['1', '2'], 'replayed');
     expect(await counts()).toEqual([['Declined', 5, 5]]);
     await pass();
     expect(await counts()).toEqual([['Declined', 5, 3]]);
-    await store.letters.close(source.key, ['3', '4', '5'] as SequenceNumber[], 'gone', now);
+    await leave(['3', '4', '5'], 'gone');
     await pass();
     expect(await counts()).toEqual([['Declined', 5, 0]]);
   });
@@ -224,7 +232,7 @@ describe('with every pass', () => {
 describe('a recount', () => {
   test('is exact for all that is a while ago, whatever the row said', async () => {
     await arrive(range(1, 4).map((i) => letter(i)));
-    await store.letters.close(source.key, ['4'] as SequenceNumber[], 'discarded', now);
+    await leave(['4'], 'discarded');
     const [{ fingerprint } = { fingerprint: '' }] = await groups();
     await spoil(fingerprint, { total: 999, open: 77, trend: JSON.stringify([[NOW - (NOW % 300_000), 999]]) });
     now += HOUR;
@@ -249,7 +257,7 @@ describe('a recount', () => {
       { ...triage, fingerprint: said.fingerprint, cause: said.cause, resolvedAt: now, regressedAt: undefined },
       undefined,
     );
-    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now);
+    await leave(['1', '2'], 'replayed');
     await store.letters.forgetClosed(source.key, now + 1, 10);
     now += HOUR;
     await recount(office, source);
@@ -269,8 +277,8 @@ describe('what was sent back, and came back', () => {
     const numbers = three.map(({ sequenceNumber }) => sequenceNumber);
     await store.plans.create(aPlan({ source: source.key }), 'w');
     // Sent by this plan are the first two; the third by nobody, the fourth by another.
-    await store.letters.close(source.key, numbers.slice(0, 2), 'replayed', now, PLAN);
-    await store.letters.close(source.key, ['4' as SequenceNumber], 'replayed', now, OTHER_PLAN);
+    await leave(numbers.slice(0, 2), 'replayed', PLAN);
+    await leave(['4'], 'replayed', OTHER_PLAN);
     await countSent(office, source, PLAN, ['1', '2'] as SequenceNumber[]);
     for (const number of ['2', '2', '4', '99'] as SequenceNumber[]) {
       await Promise.all([1, 2].map(() => countReturned(office, PLAN, number, now)));
@@ -293,7 +301,7 @@ describe('what was sent back, and came back', () => {
   test('and what was not counted when it happened is made good by a recount', async () => {
     await arrive([letter(1), letter(2)]);
     await store.plans.create(aPlan({ source: source.key, id: OTHER_PLAN }), 'w');
-    await store.letters.close(source.key, ['1', '2'] as SequenceNumber[], 'replayed', now, OTHER_PLAN);
+    await leave(['1', '2'], 'replayed', OTHER_PLAN);
     await store.letters.markReturned(source.key, '1' as SequenceNumber, OTHER_PLAN, now); // and then the process died
     await countReturned(office, OTHER_PLAN, '1' as SequenceNumber, now);
     expect(await replays()).toEqual([[2, 0, 0]]);

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { causeOf } from '../../shared/classify/fingerprint.ts';
 import { isOfficeError } from '../../shared/errors.ts';
-import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
+import type { IdentifiedLetter, Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
 import { StoreConflict } from '../../shared/store/table.ts';
 import { takeStorage } from '../harness/storage.ts';
-import { aLetter, aPlan, NOW } from '../harness/values.ts';
+import { aLetter, aPlan, identified, NOW } from '../harness/values.ts';
 
 let store: Store;
 let source: SourceKey;
@@ -113,8 +113,8 @@ test('a letter seen again keeps its first-seen time and its fate; another messag
   expect(await store.letters.record(source, [{ letter, classification }], NOW + 5000)).toEqual(['known']);
   expect((await store.letters.get(source, number))?.firstSeen).toBe(NOW);
 
-  await store.letters.close(source, [number], 'replayed', NOW + 6000, PLAN);
-  expect(await store.letters.record(source, [{ letter, classification }], NOW + 7000)).toEqual(['known']);
+  await store.letters.close(source, [identified(letter)], 'replayed', NOW + 6000, PLAN);
+  expect(await store.letters.record(source, [{ letter, classification }], NOW + 7000)).toEqual(['closed']);
   expect((await store.letters.get(source, number))?.closed).toEqual({ fate: 'replayed', at: NOW + 6000, planId: PLAN });
 
   const other = aLetter({ sequenceNumber: number, messageId: 'another' });
@@ -122,6 +122,10 @@ test('a letter seen again keeps its first-seen time and its fate; another messag
   const record = await store.letters.get(source, number);
   expect(record).toMatchObject({ firstSeen: NOW + 8000, letter: { messageId: 'another' } });
   expect(record?.closed).toBeUndefined();
+  // What was sent was the message before: this one is neither closed nor marked by it.
+  await store.letters.close(source, [identified(letter)], 'replayed', NOW + 9000, PLAN);
+  await store.letters.markMaybeSent(source, [identified(letter)], PLAN);
+  expect(await store.letters.get(source, number)).toEqual(record);
 });
 
 test('a new judgement reaches the letters that are still open and the same, and changes nothing else of them', async () => {
@@ -134,10 +138,11 @@ test('a new judgement reaches the letters that are still open and the same, and 
   const read: { record: LetterRecord; etag: string }[] = [];
   for await (const version of store.letters.openVersions(source)) read.push(version);
   // Meanwhile: one leaves, one is another message now, one is marked, one is judged by somebody else.
-  await store.letters.close(source, ['1' as SequenceNumber], 'replayed', NOW + 1, PLAN);
+  const [first, , third] = letters.map(identified) as [IdentifiedLetter, IdentifiedLetter, IdentifiedLetter];
+  await store.letters.close(source, [first], 'replayed', NOW + 1, PLAN);
   const other = aLetter({ sequenceNumber: '2' as SequenceNumber, messageId: 'another' });
   await store.letters.record(source, [{ letter: other, classification }], NOW + 1);
-  await store.letters.markMaybeSent(source, ['3' as SequenceNumber], PLAN);
+  await store.letters.markMaybeSent(source, [third], PLAN);
   const judged = { ...classification, category: 'poison', rule: 'own:new', label: 'L' } as const;
   const changes = read.map((version) => ({ ...version, classification: judged, isReread: false }));
   expect(await store.letters.rejudge(changes)).toBe(3);
@@ -154,6 +159,26 @@ test('a new judgement reaches the letters that are still open and the same, and 
       classification: { ...before.classification, ...judged, evidence: before.classification.evidence },
     },
   );
+});
+
+test('letters far apart are closed and marked too; one that is forgotten is not written of', async () => {
+  const numbers = ['1', '700', '9000000000000000000'] as SequenceNumber[];
+  const letters = numbers.map((sequenceNumber) => aLetter({ sequenceNumber }));
+  const [first, second] = letters as [Letter, Letter];
+  await store.letters.record(
+    source,
+    [first, second].map((letter) => ({ letter, classification })),
+    NOW,
+  );
+  await store.letters.markMaybeSent(source, letters.map(identified), PLAN);
+  await store.letters.close(source, letters.map(identified), 'replayed', NOW + 1, PLAN);
+  const records = await Promise.all(numbers.map((number) => store.letters.get(source, number)));
+  expect(records.map((record) => [record?.maybeSentBy, record?.closed?.planId])).toEqual([
+    [PLAN, PLAN],
+    [PLAN, PLAN],
+    [undefined, undefined],
+  ]);
+  expect(await store.letters.get(source, '9000000000000000000' as SequenceNumber)).toBeUndefined();
 });
 
 test('a letter taken for gone is open again when it is seen', async () => {
@@ -208,7 +233,7 @@ test('named letters are found by their numbers: those that are open, each once, 
   const [first, second, third] = numbers as [SequenceNumber, SequenceNumber, SequenceNumber];
   const letters = numbers.map((sequenceNumber) => ({ letter: aLetter({ sequenceNumber }), classification }));
   await store.letters.record(source, letters, NOW);
-  await store.letters.close(source, [second], 'replayed', NOW);
+  await store.letters.close(source, [identified(aLetter({ sequenceNumber: second }))], 'replayed', NOW);
   const among = async (named: SequenceNumber[], from?: SequenceNumber) => {
     const found: SequenceNumber[] = [];
     const options = from === undefined ? {} : { from };

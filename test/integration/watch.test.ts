@@ -28,6 +28,8 @@ const BY_HAND = [
   'rows-c',
   'rows-d',
   'runs',
+  'sent',
+  'hidden',
 ];
 let office: TestOffice;
 let wire: Wire;
@@ -43,6 +45,7 @@ beforeAll(async () => {
       ...BY_HAND.map((name) => ({ name, trigger: false })),
       ...['triggered', 'down', 'odd', 'bodies'].map((name) => ({ name })),
       { name: 'observed', mode: 'observe', entity: PLAIN, retainFor: 'P14D' },
+      { name: 'hidden-observed', mode: 'observe', entity: PLAIN },
     ],
   });
 });
@@ -231,6 +234,58 @@ describe('records and queue are brought in line', () => {
     },
   );
 });
+
+test('an entity that was made anew while a run had sent its letters: the new ones are listed, whatever the run then ends', async () => {
+  await die('sent', 3);
+  await office.held(3, 'sent');
+  const entity = 'sent/$DeadLetterQueue';
+  const held = office.broker.faults.add({ at: 'settle', entity, operation: 'complete', do: 'hold', times: 50 });
+  const plan = await office.plan({}, 'sent');
+  await office.post(`plans/${plan.id}/run`, { confirm: 3, ramp: false });
+  await until(() => held.hits > 0 || undefined, 'the completion to be asked for');
+  await office.kill();
+  office.broker.recreate('sent');
+  held.remove();
+  await office.restart();
+  await die('sent', 3, (i) => ({ messageId: `anew-${i}`, body: 'anew' }));
+  await office.process.run('collect');
+  expect((await office.letters('sent')).map(({ messageId }) => messageId)).toEqual(['anew-0', 'anew-1', 'anew-2']);
+  await until(async () => {
+    await office.process.run('watch');
+    return (await office.getPlan(plan.id)).state === 'finished' || undefined;
+  }, 'the run to be ended by the next process');
+  expect((await office.getPlan(plan.id)).counts).toMatchObject({ done: 3, maybeDuplicate: 0 });
+  expect((await office.letters('sent')).map(({ messageId }) => messageId)).toEqual(['anew-0', 'anew-1', 'anew-2']);
+  expect(states('sent')).toEqual(['deferred', 'deferred', 'deferred']);
+});
+
+test.each([
+  ['hidden', 'reconcile'],
+  ['hidden-observed', 'collect'],
+])(
+  'a letter of %s that is recorded as sent back, and is there, is listed again by %s, and said to be',
+  async (source, pass) => {
+    await die(source, 3);
+    if (source === 'hidden') await office.held(3, source);
+    else await office.collect(source);
+    const [first, , third] = numbers(await office.letters(source)) as [string, string, string];
+    const letters = TableClient.fromConnectionString(storage, 'letters', { allowInsecureConnection: true });
+    const plan = await office.plan({ selection: { sequenceNumber: [third] } }, source);
+    for (const number of [first, third]) {
+      const key = { partitionKey: sourceKey('127.0.0.1', source), rowKey: number.padStart(20, '0') };
+      await letters.updateEntity({ ...key, fate: 'replayed', closedAt: new Date(), closedBy: plan.id }, 'Merge');
+    }
+    expect(await office.letters(source)).toHaveLength(1);
+    await office.process.run(pass);
+    expect(numbers(await office.letters(source))).toHaveLength(3);
+    expect(await office.letter(first, source)).toMatchObject({ fate: null });
+    const audit = await office.get<{ entries: { operation: string; letters: string[] }[] }>(`audit?source=${source}`);
+    expect(audit.entries.find(({ operation }) => operation === 'letters.reopen')?.letters).toEqual([first, third]);
+    expect(count(`reopen ${source}: 2 letters`)).toBe(1);
+    // It may be in the target, as its record said so.
+    expect((await office.plan({}, source)).findings).toMatchObject([{ code: 'maybe-sent', letters: 2 }]);
+  },
+);
 
 test('a dialect that throws makes a letter unknown, visibly, and stops no other', async () => {
   await die('odd', 3, (i) => ({ subject: i === 1 ? 'Unreadable' : 'OrderPlaced', body: { i } }));

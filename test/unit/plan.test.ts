@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { causeOf } from '../../shared/classify/fingerprint.ts';
-import type { SequenceNumber } from '../../shared/letter.ts';
+import { identityDigest, type SequenceNumber } from '../../shared/letter.ts';
 import {
   type Counts,
   choicesSchema,
@@ -12,7 +12,6 @@ import {
   SKIP_REASONS,
   settle,
 } from '../../shared/plan/plan.ts';
-import { identityDigest } from '../../shared/plan/prepare.ts';
 import { aLetter } from '../harness/values.ts';
 
 const fate: fc.Arbitrary<Fate> = fc.oneof(

@@ -4,7 +4,7 @@ import { type SequenceNumber, type SourceKey, sequenceNumber } from '../../../sh
 import type { Chunk, ChunkState } from '../../../shared/plan/plan.ts';
 import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
 import { openStore } from '../../../shared/store/index.ts';
-import { aLetter, aPlan, aRecord } from '../../harness/values.ts';
+import { aLetter, aPlan, aRecord, identified } from '../../harness/values.ts';
 import { median } from '../row.ts';
 import { timed } from './move.ts';
 
@@ -29,12 +29,12 @@ export async function writesOfChunk(storage: string, letters: number): Promise<S
   const numbers = (from: number, count: number) =>
     Array.from({ length: count }, (_, i): SequenceNumber => sequenceNumber(BigInt(from + i + 1)));
 
+  const letterOf = (number: SequenceNumber) =>
+    aLetter({ sequenceNumber: number, messageId: `m-${number}`, enqueuedAt: now });
+
   const record: number[] = [];
   for (let from = 0; from < letters; from += BATCH) {
-    const batch = numbers(from, BATCH).map((number) => ({
-      letter: aLetter({ sequenceNumber: number, messageId: `m-${number}`, enqueuedAt: now }),
-      classification,
-    }));
+    const batch = numbers(from, BATCH).map((number) => ({ letter: letterOf(number), classification }));
     record.push((await timed(() => store.letters.record(source, batch, now))).ms);
   }
 
@@ -45,7 +45,8 @@ export async function writesOfChunk(storage: string, letters: number): Promise<S
   const journal: number[] = [];
   for (let from = 0; from + MAX_CHUNK <= letters; from += MAX_CHUNK) {
     const some = numbers(from, MAX_CHUNK);
-    mark.push((await timed(() => store.letters.close(source, some, 'replayed', now, plan.id))).ms);
+    const leaving = some.map((number) => identified(letterOf(number)));
+    mark.push((await timed(() => store.letters.close(source, leaving, 'replayed', now, plan.id))).ms);
     const writes = async () => {
       const entry = { at: now, operator: 'bench', operation: 'chunk.replay', planId: plan.id, letters: some } as const;
       const audit = await store.audit.open(entry);
