@@ -131,6 +131,12 @@ export interface TargetFacts {
   readonly partitioned?: boolean;
 }
 
+/**
+ * What the broker itself counts in a dead-letter queue, held and locked letters included; or why that is not known. It lags, and is
+ * for comparing only.
+ */
+export type BrokerCount = { readonly count: number } | { readonly unread: string };
+
 /** A broker. One instance serves all sources; connections are shared and reopened as needed. */
 export interface Broker {
   open(source: Source): Promise<DeadLetterQueue>;
@@ -141,6 +147,8 @@ export interface Broker {
    * administration interface, else none. Changes nothing; throws nothing but `DLO_BROKER_UNAVAILABLE`.
    */
   facts(source: Source, entity: string): Promise<TargetFacts>;
+  /** The broker's own count of the letters of `source`: one read of its management, or none where the last one failed. Throws nothing. */
+  count(source: Source): Promise<BrokerCount>;
   /**
    * Whether messages of that plan are still waiting in `entity`, as far as a bounded look can tell. `unknown` where it may
    * not be looked at. Changes nothing.

@@ -1,16 +1,17 @@
 /** How the sources are doing, from what the last passes noted. */
 import type { Source } from '../catalog.ts';
+import { type Counted, differsFor } from '../counter.ts';
 import { errorText, incompletePackage, isMistake, isOfficeError } from '../errors.ts';
 import type { Office } from '../office.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 import type { SourceRow } from '../store/sources.ts';
-import { isStale, oldest, passText } from '../watch/freshness.ts';
+import { DIFFERS_AFTER, isStale, oldest, passText } from '../watch/freshness.ts';
 
 const QUARTER = 15 * 60_000;
 
-/** What is wrong with a source: its passes fail, or do not come, or what is noted of it cannot be read. */
+/** What is wrong with a source: its passes fail, or do not come, the broker counts other letters, or what is noted cannot be read. */
 export interface SourceProblem {
-  readonly kind: 'failing' | 'stale' | 'unreadable';
+  readonly kind: 'failing' | 'stale' | 'counter' | 'unreadable';
   /** For who may read: it names the source. */
   readonly text: string;
 }
@@ -65,7 +66,17 @@ function problemsOf({ name }: Source, row: SourceRow | undefined, now: number): 
   const problems: SourceProblem[] = [];
   if (row?.passError) problems.push({ kind: 'failing', text: `the last pass failed: ${row.passError}` });
   if (isStale(row?.passedAt, now)) problems.push({ kind: 'stale', text: passText(name, row?.passedAt, now) });
+  if (row?.counted && differsFor(row.counted) > DIFFERS_AFTER) {
+    problems.push({ kind: 'counter', text: counterText(row.counted) });
+  }
   return problems;
+}
+
+function counterText(counted: Counted): string {
+  const { count = 0, open } = counted;
+  const minutes = Math.floor(differsFor(counted) / 60_000);
+  const seen = open === 0 ? 'none is' : `${open} ${open === 1 ? 'is' : 'are'}`;
+  return `Service Bus counts ${count} dead letters, ${seen} on record; they have differed for ${minutes} minutes`;
 }
 
 export type Health = 'Healthy' | 'Degraded' | 'Unhealthy';
@@ -97,11 +108,13 @@ export async function health(office: Office): Promise<HealthReport> {
   const told = { sources: { all, degraded }, asOf: oldest(statuses.map(({ row }) => row?.passedAt)) };
   const failing = withProblem(statuses, 'failing').length;
   const unreadable = withProblem(statuses, 'unreadable').length;
+  const counters = withProblem(statuses, 'counter').length;
   const isUnhealthy = all > 0 && failing === all;
   const problems = [
     ...(isUnhealthy ? ['no source can be collected'] : []),
     ...(failing > 0 && !isUnhealthy ? [`the last pass over ${failing} of ${all} sources failed`] : []),
     ...staleTexts(withProblem(statuses, 'stale'), all, office.clock()),
+    ...(counters > 0 ? [`Service Bus counts other letters in ${counters} of ${all} sources than are on record`] : []),
     ...(unreadable > 0 ? [`what is noted of ${unreadable} of ${all} sources cannot be read`] : []),
   ];
   return { status: isUnhealthy ? 'Unhealthy' : degraded === 0 ? 'Healthy' : 'Degraded', problems, ...told };

@@ -1,5 +1,6 @@
 /** How the office shows what it knows: times as ISO 8601 in UTC, sequence numbers as text, secrets masked. */
 import type { Source } from '../catalog.ts';
+import type { Counted } from '../counter.ts';
 import type { History } from '../desk/history.ts';
 import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter } from '../letter.ts';
@@ -27,12 +28,20 @@ export function sourceView({ source, row, snapshot, growth, problems }: SourceSt
     open: snapshot?.open ?? null,
     byCategory: snapshot?.byCategory ?? {},
     oldestSeen: iso(snapshot?.oldest),
+    counter: counterView(row?.counted),
     growth15m: growth ?? null,
     asOf: iso(row?.passedAt),
     heldBy: row?.occupant ?? null,
     health: problems.length === 0 ? 'Healthy' : 'Degraded',
     problems: problems.map(({ text }) => text),
   };
+}
+
+/** Service Bus's own count beside `open`, each with its time; `null` before the first pass. */
+function counterView(counted: Counted | undefined) {
+  if (counted === undefined) return null;
+  const { at, count, unread, open, differsSince } = counted;
+  return { count: count ?? null, at: iso(at), unread: unread || null, open, differsSince: iso(differsSince) };
 }
 
 /** One line of a list of letters. */

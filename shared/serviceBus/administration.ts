@@ -4,6 +4,7 @@
  */
 import type { ServiceBusAdministrationClient } from '@azure/service-bus';
 import { z } from 'zod';
+import type { Entity } from '../catalog.ts';
 import { type Described, readDescription } from './description.ts';
 import { orAbort } from './orAbort.ts';
 
@@ -14,6 +15,8 @@ export interface Administration {
    * nothing can be told.
    */
   read(entity: string, signal: AbortSignal): Promise<Described>;
+  /** Dead letters of a queue or subscription, as the service counts them. Throws likewise. */
+  count(of: Entity, signal: AbortSignal): Promise<number>;
 }
 
 const MAX_ANSWER_BYTES = 262_144;
@@ -24,13 +27,16 @@ const MAX_ANSWER_BYTES = 262_144;
  */
 export function administrationOf(connectionString: string, url: URL | undefined): Administration {
   let client: Promise<ServiceBusAdministrationClient> | undefined;
+  const open = () => {
+    client ??= createClient(connectionString, url).catch((error: unknown) => {
+      client = undefined;
+      throw error;
+    });
+    return client;
+  };
   return {
     async read(entity, signal) {
-      client ??= createClient(connectionString, url).catch((error: unknown) => {
-        client = undefined;
-        throw error;
-      });
-      const opened = await client;
+      const opened = await open();
       const queue = await ask(signal, (options) => opened.getQueue(entity, options));
       // Both are asked for at the same path; the client refuses to make a queue of a topic's description.
       const found = queue === 'other' ? await ask(signal, (options) => opened.getTopic(entity, options)) : queue;
@@ -38,8 +44,22 @@ export function administrationOf(connectionString: string, url: URL | undefined)
       if (found === 'other') throw new Error('the answer describes no queue or topic');
       return readDescription(found);
     },
+    async count(of, signal) {
+      const opened = await open();
+      const found = await ask(
+        signal,
+        (options): Promise<{ deadLetterMessageCount: number }> =>
+          of.kind === 'queue'
+            ? opened.getQueueRuntimeProperties(of.queue, options)
+            : opened.getSubscriptionRuntimeProperties(of.topic, of.subscription, options),
+      );
+      if (found === 'missing' || found === 'other') throw new Error('the answer describes no queue or subscription');
+      return countSchema.parse(found.deadLetterMessageCount);
+    },
   };
 }
+
+const countSchema = z.number().int().min(0);
 
 async function createClient(connectionString: string, url: URL | undefined): Promise<ServiceBusAdministrationClient> {
   // Loading it takes some tenths of a second: only who asks waits for it.

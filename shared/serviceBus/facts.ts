@@ -1,18 +1,22 @@
 /** Facts about targets: read where they can be read, never guessed, and read anew whenever they are asked for. */
-import type { TargetFacts } from '../broker.ts';
-import type { Source } from '../catalog.ts';
+import type { BrokerCount, TargetFacts } from '../broker.ts';
+import type { Entity, Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
+import type { SourceKey } from '../letter.ts';
 import { type Administration, administrationOf } from './administration.ts';
 import type { Described } from './description.ts';
 import { LOOPBACK, readFactSettings } from './factSettings.ts';
 import { type Identity, identityFor } from './identity.ts';
 import { orAbort } from './orAbort.ts';
-import { readResource } from './resourceManager.ts';
+import { readDeadLetterCount, readResource } from './resourceManager.ts';
 
 type Settings = Readonly<Record<string, string | undefined>>;
 
 /** Reads facts about the entity beside a source. Never throws. */
 export type FactReader = (source: Source, entity: string) => Promise<TargetFacts>;
+
+/** Reads what the broker counts in the dead-letter queue of a source, at most one request each time, told by `onAsk` before. Never throws. */
+export type CountReader = (source: Source, onAsk: () => void) => Promise<BrokerCount>;
 
 /** What a reader is made of. */
 export interface FactReaderOptions {
@@ -26,6 +30,8 @@ const TIMEOUT_MS = 5_000;
 /** Where another way is left, the first one gets this part of the time. */
 const FIRST_SHARE = 0.6;
 const LOG_LENGTH = 300;
+/** After a count could not be read it is not asked for again for so long, ms: it asks every minute, and is a guest. */
+const COUNT_PAUSE = 5 * 60_000;
 
 /** Where Microsoft's emulator has its interfaces; its ports cannot be chosen. */
 const EMULATOR = { amqpPort: '5672', administrationPort: '5300' };
@@ -34,7 +40,15 @@ const EMULATOR = { amqpPort: '5672', administrationPort: '5300' };
 const LOCAL_TOKEN = 'local';
 
 /** Asks nothing yet. Throws `DLO_CATALOG_INVALID` when a setting would send requests to a wrong place. */
-export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: FactReaderOptions): FactReader {
+export function createFactReader(options: FactReaderOptions): FactReader {
+  return createReaders(options).facts;
+}
+
+/** Both readers, which share their ways and tokens. As {@link createFactReader}. */
+export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactReaderOptions): {
+  readonly facts: FactReader;
+  readonly count: CountReader;
+} {
   const { resourceManagerUrl, administrationUrl } = readFactSettings(settings);
   const identities = new Map<string, Identity>();
   const administrations = new Map<string, Administration>();
@@ -55,6 +69,7 @@ export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: Fact
       ways.push({
         from: 'resource-manager',
         read: (entity, signal) => readResource(manager, resourceId, host, entity, signal),
+        count: (of, signal) => readDeadLetterCount(manager, resourceId, host, of, signal),
       });
     }
     const connectionString = settings[connection];
@@ -63,12 +78,13 @@ export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: Fact
       ways.push({
         from: 'administration',
         read: async (entity, signal) => once(administrations, connection, administration).read(entity, signal),
+        count: async (of, signal) => once(administrations, connection, administration).count(of, signal),
       });
     }
     return ways;
   }
 
-  return async (source, entity) => {
+  const facts: FactReader = async (source, entity) => {
     const ways = waysFor(source);
     const end = performance.now() + timeoutMs;
     if (ways.length === 0) log(`facts ${source.name}: its namespace has neither resourceId nor connection string`);
@@ -84,11 +100,43 @@ export function createFactReader({ settings, log, timeoutMs = TIMEOUT_MS }: Fact
     }
     return { from: 'none' };
   };
+
+  /** The way that a source's count is read by, and why and until when it is not. */
+  const counting = new Map<SourceKey, { readonly way: number; readonly unread?: string; readonly until?: number }>();
+
+  const count: CountReader = async (source, onAsk) => {
+    const { way = 0, unread: before, until = 0 } = counting.get(source.key) ?? {};
+    if (before !== undefined && performance.now() < until) return { unread: before };
+    const ways = waysFor(source);
+    const chosen = ways[way % Math.max(1, ways.length)];
+    const signal = AbortSignal.timeout(timeoutMs);
+    let unread = 'its namespace has neither resourceId nor connection string';
+    try {
+      if (chosen !== undefined) {
+        onAsk();
+        const found = await orAbort(chosen.count(source.of, signal), signal);
+        counting.set(source.key, { way });
+        return { count: found };
+      }
+    } catch (error) {
+      const why = signal.aborted ? 'there was no answer in time' : printable(errorText(error, LOG_LENGTH));
+      unread = `nothing from ${chosen?.from}: ${why}`;
+    }
+    if (before !== unread) log(`counter ${source.name}: ${unread}`);
+    // The next way has its turn with the next pass; when all have failed, they are left alone for a while.
+    const isLast = (way + 1) % Math.max(1, ways.length) === 0;
+    counting.set(source.key, { way: way + 1, unread, until: isLast ? performance.now() + COUNT_PAUSE : 0 });
+    return { unread };
+  };
+
+  return { facts, count };
 }
 
 interface Way {
   readonly from: 'resource-manager' | 'administration';
   read(entity: string, signal: AbortSignal): Promise<Described>;
+  /** Throws an `Error` that says why the dead letters are not counted. */
+  count(of: Entity, signal: AbortSignal): Promise<number>;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Namespace as CatalogNamespace, Source } from '../catalog.ts';
 import { DESCRIPTION_COST } from './bucket.ts';
 import type { Budget } from './budget.ts';
 import { bodyParts, openEnvelope } from './envelope.ts';
-import { createFactReader } from './facts.ts';
+import { createReaders } from './facts.ts';
 import type { Namespace } from './namespace.ts';
 import { reset } from './reset.ts';
 
@@ -40,7 +40,7 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
   const { settings, clock, log, operationTimeoutMs = OPERATION_TIMEOUT_MS, idleMs = IDLE_MS } = options;
   const namespaces = new Map<string, Namespace>();
   const budgets = new Map<string, Budget>();
-  const readFacts = createFactReader({ settings, log });
+  const read = createReaders({ settings, log });
   // The AMQP libraries take a tenth of a second to load, which no start of the app has to wait for.
   let loading: Promise<Live> | undefined;
   const live = () => {
@@ -78,7 +78,11 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
     },
     async facts(source, entity) {
       budgetOf(await live(), source.namespace).pay(DESCRIPTION_COST);
-      return readFacts(source, entity);
+      return read.facts(source, entity);
+    },
+    async count(source) {
+      const budget = budgetOf(await live(), source.namespace);
+      return read.count(source, () => budget.pay(DESCRIPTION_COST));
     },
     async isWaiting(source, entity, planId) {
       const by = await live();

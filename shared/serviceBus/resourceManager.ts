@@ -3,6 +3,7 @@
  * Receiver and Data Sender include these reads, and nothing else there: not even the namespace itself.
  */
 import { z } from 'zod';
+import type { Entity } from '../catalog.ts';
 import { type Described, readDescription } from './description.ts';
 
 /** Where to ask, and as whom. */
@@ -41,12 +42,59 @@ const NOT_THE_ENTITY: ReadonlySet<string> = new Set([
  * @param host the host that messages go to: facts about another namespace would be worse than none
  */
 export async function readResource(
-  { url, tokenFor }: ResourceManager,
+  manager: ResourceManager,
   resourceId: string,
   host: string,
   entity: string,
   signal: AbortSignal,
 ): Promise<Described> {
+  const { url } = manager;
+  const base = baseOf(resourceId, host);
+  const token = await manager.tokenFor(scopeOf(url), signal);
+  for (const kind of ['queues', 'topics']) {
+    const described = await readOne(addressOf(url, base, `${kind}/${segment(entity)}`), token, entity, signal);
+    if (described !== undefined) return readDescription(described);
+  }
+  return { status: 'missing' };
+}
+
+const countsSchema = z.object({ countDetails: z.object({ deadLetterMessageCount: z.number().int().min(0) }) });
+
+/** What Service Bus counts in the dead-letter queue of a queue or subscription. Otherwise like {@link readResource}; asks once. */
+export async function readDeadLetterCount(
+  { url, tokenFor }: ResourceManager,
+  resourceId: string,
+  host: string,
+  of: Entity,
+  signal: AbortSignal,
+): Promise<number> {
+  const base = baseOf(resourceId, host);
+  const token = await tokenFor(scopeOf(url), signal);
+  const isQueue = of.kind === 'queue';
+  const path = isQueue
+    ? `queues/${segment(of.queue)}`
+    : `topics/${segment(of.topic)}/subscriptions/${segment(of.subscription)}`;
+  const name = isQueue ? of.queue : of.subscription;
+  const properties = await readOne(addressOf(url, base, path), token, name, signal);
+  if (properties === undefined) throw new Error(`there is no "${name}"`);
+  const { data } = countsSchema.safeParse(properties);
+  if (data === undefined) throw new Error('the answer counts no dead letters');
+  return data.countDetails.deadLetterMessageCount;
+}
+
+/** A slash in a name is a tilde in a resource id. */
+function segment(name: string): string {
+  return encodeURIComponent(name.replaceAll('/', '~'));
+}
+
+function addressOf(url: URL, base: string, path: string): URL {
+  const address = new URL(`${base}/${path}`, url);
+  address.searchParams.set('api-version', API_VERSION);
+  return address;
+}
+
+/** The resource id of the namespace that `host` is in. Throws an `Error` where it is another one's, or none. */
+function baseOf(resourceId: string, host: string): string {
   const name = NAMESPACE_ID.exec(resourceId)?.[1]?.toLowerCase();
   if (name === undefined) throw new Error('the resourceId in the catalog is not one of a Service Bus namespace');
   // Other hosts, such as that of a development emulator, do not tell their namespace.
@@ -54,16 +102,7 @@ export async function readResource(
   if (named !== undefined && named !== name) {
     throw new Error(`the resourceId in the catalog is of namespace "${name}", the connection leads to "${named}"`);
   }
-  const token = await tokenFor(scopeOf(url), signal);
-  const base = resourceId.replace(/\/$/, '');
-  for (const kind of ['queues', 'topics']) {
-    // A slash in a name is a tilde in a resource id.
-    const address = new URL(`${base}/${kind}/${encodeURIComponent(entity.replaceAll('/', '~'))}`, url);
-    address.searchParams.set('api-version', API_VERSION);
-    const described = await readOne(address, token, entity, signal);
-    if (described !== undefined) return described;
-  }
-  return { status: 'missing' };
+  return resourceId.replace(/\/$/, '');
 }
 
 /** The scope of a token for the Resource Manager at `url`. */
@@ -71,8 +110,8 @@ export function scopeOf(url: URL): string {
   return `${url.origin}/.default`;
 }
 
-/** `undefined` when there is certainly no such entity. */
-async function readOne(url: URL, token: string, entity: string, signal: AbortSignal): Promise<Described | undefined> {
+/** The properties of an entity; `undefined` when there is certainly no such one. */
+async function readOne(url: URL, token: string, entity: string, signal: AbortSignal): Promise<unknown> {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
   // Resource Manager does not redirect; whoever does must not get the token.
   const response = await fetch(url, { headers, signal, redirect: 'error' });
@@ -83,7 +122,7 @@ async function readOne(url: URL, token: string, entity: string, signal: AbortSig
     if (data === undefined || name !== entity.toLowerCase()) {
       throw new Error(`the answer is none of Resource Manager about "${entity}"`);
     }
-    return readDescription(data.properties);
+    return data.properties;
   }
   const error = errorSchema.safeParse(json).data?.error;
   if (response.status === 404 && error !== undefined && isAboutEntity(error)) return undefined;

@@ -3,6 +3,7 @@
  * PartitionKey source key; RowKey `source`, or `plan:<newest first>`.
  */
 import { z } from 'zod';
+import type { Counted } from '../counter.ts';
 import { OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
@@ -35,6 +36,8 @@ export interface SourceRow {
   readonly leaseUntil: number;
   readonly passedAt: number | undefined;
   readonly passError: string;
+  /** The broker's count beside the office's, as of the last pass that completed. */
+  readonly counted: Counted | undefined;
   readonly etag: string;
 }
 
@@ -54,14 +57,33 @@ const rowSchema = z
     leaseUntil: time.default(0),
     passedAt: time.optional(),
     passError: z.string().default(''),
+    /** Absent in rows written before the broker's counter was read. A row is not lost for what is only shown. */
+    countedAt: time.optional().catch(undefined),
+    counter: z.number().min(0).optional().catch(undefined),
+    counterUnread: z.string().default('').catch(''),
+    countedOpen: z.number().default(0).catch(0),
+    differsSince: time
+      .optional()
+      .catch(undefined)
+      .transform((at) => at || undefined),
   })
   .transform(
-    ({ partitionKey, occupant, ...row }): SourceRow => ({
+    ({
+      partitionKey,
+      occupant,
+      countedAt: at,
+      counter: count,
+      counterUnread: unread,
+      countedOpen: open,
+      differsSince,
+      ...row
+    }): SourceRow => ({
       ...row,
       key: partitionKey,
       occupiedSince: row.occupiedSince,
       passedAt: row.passedAt,
       occupant: occupant === 'expire' ? occupant : parsePlanId(occupant),
+      counted: at === undefined ? undefined : { at, count, unread, open, differsSince },
     }),
   );
 
@@ -104,8 +126,13 @@ export class SourceStore {
     await this.#table.remove(source, SOURCE);
   }
 
-  /** Notes a collecting pass over a source of the catalog and how it ended (`error` empty: well). */
-  async passed(source: { key: SourceKey; name: string; declared: string }, at: number, error: string): Promise<void> {
+  /** Notes a collecting pass over a source of the catalog and how it ended (`error` empty: well), and what was counted in it. */
+  async passed(
+    source: { key: SourceKey; name: string; declared: string },
+    at: number,
+    error: string,
+    counted?: Counted,
+  ): Promise<void> {
     await this.#table.merge({
       partitionKey: source.key,
       rowKey: SOURCE,
@@ -114,6 +141,7 @@ export class SourceStore {
       retired: false,
       passError: error.slice(0, 1000),
       ...(error === '' && { passedAt: new Date(at) }),
+      ...(counted !== undefined && countedCells(counted)),
     });
   }
 
@@ -216,6 +244,18 @@ export class SourceStore {
     }
   }
 }
+
+/** A merge cannot take a number or time away, so a missing one is written as what is never one. */
+function countedCells({ at, count, unread, open, differsSince }: Counted) {
+  return {
+    countedAt: new Date(at),
+    counter: count ?? NO_COUNT,
+    counterUnread: unread.slice(0, 1000),
+    countedOpen: open,
+    differsSince: differsSince === undefined ? NEVER : new Date(differsSince),
+  };
+}
+const NO_COUNT = -1;
 
 function planKey(planId: PlanId): string {
   return `plan:${descendingKey(planCreatedAt(planId))}:${planId}`;

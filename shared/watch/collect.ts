@@ -1,6 +1,7 @@
 import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
-import { errorText } from '../errors.ts';
+import { type Counted, compareCounts } from '../counter.ts';
+import { errorText, isOfficeError } from '../errors.ts';
 import { groupsBefore, keepOpen } from '../groups/keep.ts';
 import type { SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -33,6 +34,9 @@ const MAX_BATCHES = 100;
  */
 export async function collect(office: Office, source: Source): Promise<Pass> {
   try {
+    const before = await countedBefore(office, source);
+    // While the pass goes on: it waits for a first letter in most cases longer than this takes.
+    const counting = office.broker.count(source);
     const queue = await office.broker.open(source);
     let found: Found;
     try {
@@ -45,11 +49,22 @@ export async function collect(office: Office, source: Source): Promise<Pass> {
       await queue.close();
     }
     const open = await takeSnapshot(office, source);
-    await office.store.sources.passed(source, office.clock(), '');
+    const at = office.clock();
+    await office.store.sources.passed(source, at, '', compareCounts(before, await counting, open, at));
     tellPassed(office, source);
     return { source: source.name, ...found, open };
   } catch (error) {
     await notePassFailure(office, source, error);
+    throw error;
+  }
+}
+
+/** What the last pass counted; nothing where its row cannot be read, which keeps no letter from being recorded. */
+async function countedBefore(office: Office, source: Source): Promise<Counted | undefined> {
+  try {
+    return (await office.store.sources.get(source.key))?.counted;
+  } catch (error) {
+    if (isOfficeError(error, 'DLO_RECORD_UNREADABLE')) return undefined;
     throw error;
   }
 }

@@ -12,6 +12,9 @@ export const PASS_EVERY = 60_000;
 /** Without a completed pass for longer than this, ms, what is told is old: two in a row were missed. */
 export const STALE_AFTER = 3 * PASS_EVERY;
 
+/** The broker's own count may lag; where it has differed for longer than this, ms, both are told as a problem. */
+export const DIFFERS_AFTER = 2 * PASS_EVERY;
+
 const SOURCES_AT_ONCE = 8;
 
 /**

@@ -29,6 +29,8 @@ export interface TestOfficeOptions {
   storage?: string;
   /** Another broker, already running. */
   broker?: RunningBroker;
+  /** Whether the office may ask the broker's administration interface. Default no: facts come from the catalog alone. */
+  administration?: boolean;
   /** Further fields of the catalog. */
   catalog?: Json;
 }
@@ -270,6 +272,7 @@ export async function openTestOffice(options: TestOfficeOptions = {}): Promise<T
     DLO_RETRY_SECONDS: '1',
     DLO_SEND_TIMEOUT_SECONDS: '1',
     DLO_COLLECT_WAIT_SECONDS: '0.2',
+    ...(options.administration && { DLO_ADMINISTRATION_URL: `http://127.0.0.1:${broker.adminPort}` }),
     ...options.settings,
   };
   const start = () =>

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningBroker, startBroker } from '../../local/broker/index.ts';
 import type { TargetFacts } from '../../shared/broker.ts';
 import { parseCatalog } from '../../shared/catalog.ts';
-import { createFactReader } from '../../shared/serviceBus/facts.ts';
+import { createFactReader, createReaders } from '../../shared/serviceBus/facts.ts';
 import { createServiceBus } from '../../shared/serviceBus/index.ts';
 import { brokerConfig } from '../harness/office.ts';
 
@@ -373,5 +373,65 @@ describe('no answer', () => {
     const { facts, lines } = await ask('plain', { settings, resourceId: NAMESPACE });
     expect(facts).toEqual({ from: 'none' });
     expect(lines).toHaveLength(2);
+  });
+});
+
+describe('the count of dead letters', () => {
+  /** Counts as a new office does, one pass after the other. */
+  function counter(entry: Record<string, unknown>, settings: Settings, resourceId?: string) {
+    const all = { Bus: broker.connectionString, ...settings };
+    const owner = { team: 'shop', contact: 'shop@example.org' };
+    const sources = [{ name: 'orders', mode: 'observe', owner, ...entry }];
+    const namespace = { connection: 'Bus', ...(resourceId !== undefined && { resourceId }) };
+    const catalog = parseCatalog({ version: 1, office: 'test', namespaces: { main: namespace }, sources }, all);
+    const lines: string[] = [];
+    const { count } = createReaders({ settings: all, log: (line) => lines.push(line) });
+    let asked = 0;
+    const [source] = catalog.sources;
+    if (source === undefined) throw new Error('a catalog with one entry has one source');
+    return { lines, asked: () => asked, next: () => count(source, () => asked++) };
+  }
+  const here = () => ({ DLO_ADMINISTRATION_URL: local() });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['queue', { queue: 'team/careful' }],
+    ['subscription', { topic: 'events', subscription: 'billing' }],
+  ])('of a %s is read by either interface, with one request', async (_kind, entry) => {
+    const ways = [
+      counter(entry, here()),
+      counter(
+        entry,
+        { DLO_RESOURCE_MANAGER_URL: local(), Bus: undefined, Bus__fullyQualifiedNamespace: 'localhost' },
+        NAMESPACE,
+      ),
+    ];
+    for (const way of ways) {
+      expect([await way.next(), way.asked(), way.lines]).toEqual([{ count: 0 }, 1, []]);
+    }
+  });
+
+  it('that is refused is absent and says why, once, and is not asked for again with every pass', async () => {
+    const server = await serve((_request, response) => response.writeHead(403).end('{}'));
+    const settings = {
+      DLO_RESOURCE_MANAGER_URL: server.url,
+      Bus: undefined,
+      Bus__fullyQualifiedNamespace: 'localhost',
+    };
+    const refused = counter({ queue: 'plain' }, settings, NAMESPACE);
+    const unread = { unread: 'nothing from resource-manager: Resource Manager answered 403' };
+    expect([await refused.next(), await refused.next(), await refused.next()]).toEqual([unread, unread, unread]);
+    expect([refused.asked(), server.asked.length, refused.lines.length]).toEqual([1, 1, 1]);
+
+    const nowhere = counter({ queue: 'plain' }, { Bus: undefined, Bus__fullyQualifiedNamespace: 'localhost' });
+    expect(await nowhere.next()).toEqual({ unread: 'its namespace has neither resourceId nor connection string' });
+    expect(nowhere.asked()).toBe(0);
+  });
+
+  it('is read by the other interface from the next pass on, and stays with what answers', async () => {
+    const server = await serve((_request, response) => response.writeHead(403).end('{}'));
+    const both = counter({ queue: 'plain' }, { ...here(), DLO_RESOURCE_MANAGER_URL: server.url }, NAMESPACE);
+    expect(await both.next()).toHaveProperty('unread');
+    expect([await both.next(), await both.next()]).toEqual([{ count: 0 }, { count: 0 }]);
+    expect([both.asked(), server.asked.length]).toEqual([3, 1]);
   });
 });

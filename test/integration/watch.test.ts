@@ -23,6 +23,7 @@ const BY_HAND = [
   'reborn',
   'fresh',
   'grown',
+  'counted',
   'rows-a',
   'rows-b',
   'rows-c',
@@ -41,6 +42,7 @@ beforeAll(async () => {
   office = await openTestOffice({
     entry: 'test/integration/fixtures/office.ts',
     storage: wire.connectionString,
+    administration: true,
     sources: [
       ...BY_HAND.map((name) => ({ name, trigger: false })),
       ...['triggered', 'down', 'odd', 'bodies'].map((name) => ({ name })),
@@ -624,5 +626,40 @@ describe('how fresh an answer is', () => {
     await die('grown', 1);
     await office.collect('grown');
     expect(await growth()).toBeNull();
+  });
+
+  test('has Service Bus’s own count beside it; where they differ for longer than two passes, the office is degraded', async () => {
+    const source = () =>
+      office.get<{ counter: Json; open: number; health: string; problems: string[] }>('sources/counted');
+    const health = async () => (await office.call('probe', 'GET', 'health')).json as Json;
+    const pass = async (minute: number) => {
+      await setClock((200 + minute) * MINUTE);
+      await office.process.run('collect');
+    };
+    await pass(0);
+    await die('counted', 3);
+    await pass(1);
+    expect(await source()).toMatchObject({ open: 3, counter: { count: 3, open: 3, unread: null, differsSince: null } });
+
+    // Three more die, and somebody else keeps them locked: the office cannot have seen them.
+    await die('counted', 3, (i) => ({ messageId: `hidden-${i}`, body: { i } }));
+    await byHand('counted', async (receiver) => {
+      const locked = await receiver.receiveMessages(3, { maxWaitTimeInMs: 5000 });
+      expect(locked).toHaveLength(3);
+      for (const minute of [2, 3]) await pass(minute);
+      expect(await source()).toMatchObject({ open: 3, counter: { count: 6 }, health: 'Healthy' });
+      await pass(5);
+      expect(await source()).toMatchObject({
+        health: 'Degraded',
+        problems: ['Service Bus counts 6 dead letters, 3 are on record; they have differed for 3 minutes'],
+      });
+      expect(await health()).toMatchObject({
+        status: 'Degraded',
+        problems: [expect.stringMatching(/^Service Bus counts other letters in 1 of \d+ sources than are on record$/)],
+      });
+      for (const message of locked) await receiver.abandonMessage(message);
+    });
+    await pass(6);
+    expect(await source()).toMatchObject({ open: 6, counter: { count: 6, differsSince: null }, health: 'Healthy' });
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
-import { isStale, oldest, PASS_EVERY, passText, STALE_AFTER } from '../../shared/watch/freshness.ts';
+import { DIFFERS_AFTER, isStale, oldest, PASS_EVERY, passText, STALE_AFTER } from '../../shared/watch/freshness.ts';
 import { NOW } from '../harness/values.ts';
 
 const MINUTE = 60_000;
@@ -11,6 +11,8 @@ test('a pass is due as often as the timer comes, and two may be missed, as the p
   expect(PASS_EVERY).toBe(MINUTE);
   expect(STALE_AFTER).toBe(3 * PASS_EVERY);
   expect(text('docs/operate.md')).toContain('every source was looked at within the last three minutes');
+  expect(DIFFERS_AFTER).toBe(2 * PASS_EVERY);
+  expect(text('docs/operate.md')).toContain('both have differed for longer than two passes');
 });
 
 test('what was seen within that time is fresh, what is older or was never seen is not', () => {

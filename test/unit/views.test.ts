@@ -220,6 +220,7 @@ describe('a source', () => {
     expect(sourceView(status)).toMatchObject({
       open: null,
       asOf: null,
+      counter: null,
       growth15m: null,
       heldBy: null,
     });
@@ -237,6 +238,7 @@ describe('a source', () => {
       leaseUntil: 0,
       passedAt: at,
       passError: '',
+      counted: { at: NOW, count: 3, unread: '', open: 3, differsSince: undefined },
       etag: '',
     };
     const snapshot = { at: NOW, open: 3, byCategory: { unknown: 3 }, oldest: at };
@@ -246,6 +248,7 @@ describe('a source', () => {
       open: 3,
       byCategory: { unknown: 3 },
       asOf: iso(at),
+      counter: { count: 3, at: iso(NOW), unread: null, open: 3, differsSince: null },
       growth15m: -2,
       health: 'Degraded',
       problems: ['x'],
