@@ -30,6 +30,8 @@ export interface Office {
   readonly sendTimeoutMs: number;
   /** How long a collecting pass waits for a first letter before it takes the queue for empty, ms. */
   readonly collectWaitMs: number;
+  /** How far into a queue of letters that are not held a run reaches: all before a letter must be received to get to it. */
+  readonly reach: number;
 }
 
 /** The source of that name. Throws `DLO_SOURCE_UNKNOWN`. */

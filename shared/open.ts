@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Classifier } from './classify/classifier.ts';
 import type { Office } from './office.ts';
 import { type CheckedOpening, checkOpening, type Opening } from './opening.ts';
+import { REACH } from './plan/preflight.ts';
 import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
 
@@ -30,5 +31,6 @@ export function openChecked({ settings, log, clock, own, catalog, telemetry }: C
     retryMs: own.DLO_RETRY_SECONDS,
     sendTimeoutMs: own.DLO_SEND_TIMEOUT_SECONDS,
     collectWaitMs: own.DLO_COLLECT_WAIT_SECONDS,
+    reach: REACH,
   };
 }

@@ -10,7 +10,6 @@ import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, noteExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
-import { REACH } from './preflight.ts';
 import { divide, waitForBusy } from './rearrange.ts';
 import { archive, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
@@ -21,7 +20,7 @@ export async function workOn(work: Work, chunk: Chunk): Promise<ChunkResult> {
   const target = sends ? await work.openTarget() : undefined;
   const numbers = chunk.letters.map(({ number }) => number);
   const isHeld = work.source.mode === 'defer';
-  const taken = isHeld ? await work.queue.take(numbers) : await work.queue.seize(numbers, REACH);
+  const taken = isHeld ? await work.queue.take(numbers) : await work.queue.seize(numbers, work.office.reach);
   const takenAt = work.office.clock();
   try {
     if (chunk.state === 'sent') return await finishSent(work, chunk, taken);

@@ -121,12 +121,12 @@ export function plannedRefusal(
   return record.classification.advice === 'fix-first' && !choices.includeFixFirst ? 'fix-first' : undefined;
 }
 
-/** How far into a queue of letters that are not held a run reaches: all before a letter must be received to get to it. */
+/** Reach of the office (`Office.reach`) but in tests that lower it. */
 export const REACH = 2000;
 
 /** A letter of an `observe` source that lies behind too many others. */
-export function countOutOfReach(findings: readonly Finding[]): Finding[] {
-  const message = `these lie behind more than ${REACH} others: send back or discard those first, or set the mode to "defer"`;
+export function countOutOfReach(findings: readonly Finding[], reach: number): Finding[] {
+  const message = `these lie behind more than ${reach} others: send back or discard those first, or set the mode to "defer"`;
   return countFinding(findings, 'out-of-reach', message, 'block');
 }
 

@@ -30,7 +30,6 @@ import {
   countOutOfReach,
   countSkip,
   plannedRefusal,
-  REACH,
   sourceFindings,
   targetOf,
 } from './preflight.ts';
@@ -210,7 +209,7 @@ async function layOut(
       return journal.head;
     }
     batch.looked++;
-    const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= REACH;
+    const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= office.reach;
     if (!matches(record, selection)) continue;
     const { letter } = record;
     const { action, choices, facts } = journal.head;
@@ -239,7 +238,7 @@ async function layOut(
         maybeDuplicate: false,
       });
       batch.notes.push((findings) => {
-        if (reason === 'out-of-reach') return countOutOfReach(findings);
+        if (reason === 'out-of-reach') return countOutOfReach(findings, office.reach);
         return reason === 'on-hold' ? countOnHold(findings, record.fingerprint) : countSkip(findings, reason);
       });
     }
