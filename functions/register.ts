@@ -3,6 +3,7 @@ import type { Answer } from '../shared/http/problem.ts';
 import { answer, type Route } from '../shared/http/route.ts';
 import type { Office } from '../shared/office.ts';
 import { loadOnce, registerFront } from './front.ts';
+import { cancelDiscard } from './http/cancelDiscard.ts';
 import { cancelPlan } from './http/cancelPlan.ts';
 import { collectNow } from './http/collectNow.ts';
 import { createPlan } from './http/createPlan.ts';
@@ -21,9 +22,11 @@ import { listPlanLetters } from './http/listPlanLetters.ts';
 import { listPlans } from './http/listPlans.ts';
 import { listSources } from './http/listSources.ts';
 import { openapi } from './http/openapi.ts';
+import { pauseDiscard } from './http/pauseDiscard.ts';
 import { pausePlan } from './http/pausePlan.ts';
 import { previewExpiry } from './http/previewExpiry.ts';
 import { reclassify } from './http/reclassify.ts';
+import { resumeDiscard } from './http/resumeDiscard.ts';
 import { resumePlan } from './http/resumePlan.ts';
 import { runPlan } from './http/runPlan.ts';
 import { stop } from './http/stop.ts';
@@ -54,6 +57,9 @@ export const ROUTES = [
   pausePlan,
   resumePlan,
   cancelPlan,
+  pauseDiscard,
+  resumeDiscard,
+  cancelDiscard,
   stop,
   listAudit,
   health,

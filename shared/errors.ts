@@ -71,7 +71,8 @@ export const ERRORS = {
   DLO_WRONG_ACTION: {
     status: 409,
     title: 'The plan has another action',
-    action: 'Run a replay plan with POST /plans/{id}/run, a discard plan with POST /plans/{id}/discard.',
+    action:
+      'A replay plan takes POST /plans/{id}/run, /resume, /cancel; a discard plan takes POST /plans/{id}/discard, and /resume, /cancel below it.',
   },
   DLO_CONFIRM_MISMATCH: {
     status: 409,

@@ -7,7 +7,7 @@ export const stop = route({
   method: 'POST',
   path: 'stop',
   right: 'replay',
-  summary: 'Pauses every run.',
+  summary: 'Pauses every run, discards too.',
   needsOperator: true,
   params: none,
   query: none,

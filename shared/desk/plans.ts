@@ -124,7 +124,7 @@ export async function planLetters(
 
 function startOf(continuation: string | undefined) {
   if (continuation === undefined) return { kind: 'chunk', after: '' } as const;
-  if (/^cchunk:[~.\d]{1,100}$/.test(continuation)) return { kind: 'chunk', after: continuation.slice(1) } as const;
+  if (/^cchunk:[\x21-\x7e]+$/.test(continuation)) return { kind: 'chunk', after: continuation.slice(1) } as const;
   const from = continuation.startsWith('e') ? parseSequenceNumber(continuation.slice(1)) : undefined;
   if (from !== undefined) return { kind: 'exception', from } as const;
   throw new OfficeError('DLO_BAD_REQUEST', 'query.continuation: is not one that a list has returned');

@@ -35,8 +35,8 @@ export function queryNumber(min: number, max: number) {
 /** Page size. */
 export const top = queryNumber(1, 500).default(50);
 
-/** Where the next page begins; opaque to the caller. */
-export const continuation = z.string().min(1).max(200).optional();
+/** Where the next page begins; opaque to the caller. As long as the longest key of a row (Azure Tables: 1 KiB of UTF-16), and a letter before it. */
+export const continuation = z.string().min(1).max(513).optional();
 
 const list = <Item extends z.ZodType>(item: Item) =>
   z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item).min(1).max(100)).optional();

@@ -35,11 +35,7 @@ export async function startPlan(
 ): Promise<PlanHead> {
   const found = await expireIfOld(office, await loadPlan(office, id));
   const { head } = found;
-  if (head.action !== request.action) {
-    throw new OfficeError('DLO_WRONG_ACTION', `plan ${id} is a ${head.action} plan`, {
-      data: { planAction: head.action },
-    });
-  }
+  refuseOther(request.action, head);
   if (head.state === 'expired') throw new OfficeError('DLO_PLAN_EXPIRED', `plan ${id} was made more than 24 hours ago`);
   if (head.state !== 'ready') throw wrongState(head, 'ready');
   if (isBlocked(head.findings)) {
@@ -62,15 +58,27 @@ export async function startPlan(
   return begin(office, { ...found, head: { ...head, pace } }, operator, 'plan.run', deadline);
 }
 
-/** Goes on with a paused or halted plan. Resuming one that is running does nothing. Throws `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`. */
+/** Callers have a right an action: what needs that of the plan's own is refused to the other. */
+function refuseOther(action: Action, head: PlanHead): void {
+  if (head.action === action) return;
+  throw new OfficeError('DLO_WRONG_ACTION', `plan ${head.id} is a ${head.action} plan`, {
+    data: { planAction: head.action },
+  });
+}
+
+/**
+ * Goes on with a paused or halted plan of that action. Resuming one that is running does nothing.
+ * Throws `DLO_WRONG_ACTION`, `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`.
+ */
 export async function resumePlan(
   office: Office,
   id: PlanId,
-  request: { seen: boolean },
+  request: { action: Action; seen: boolean },
   operator: string,
   deadline: number,
 ): Promise<PlanHead> {
   const found = await expireIfOld(office, await loadPlan(office, id));
+  refuseOther(request.action, found.head);
   if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
   const head = { ...found.head, seen: found.head.seen || request.seen };
@@ -163,14 +171,21 @@ async function commitStart(office: Office, running: PlanHead, etag: string): Pro
   }
 }
 
-/** Asks a run to pause after the chunk in flight. Pausing what is paused does nothing. Throws `DLO_PLAN_STATE`. */
+/**
+ * Asks a run to pause after the chunk in flight, whatever its action: it takes nothing from anybody, and who may stop one kind
+ * of run in an emergency may stop the other. Pausing what is paused does nothing. Throws `DLO_PLAN_STATE`.
+ */
 export async function pausePlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
   return ask(office, id, 'pause', operator, ['running', 'observing'], ['paused', 'halted']);
 }
 
-/** Cancels a plan: letters not sent yet stay where they are. Cancelling what is cancelled does nothing. Throws `DLO_PLAN_STATE`. */
-export async function cancelPlan(office: Office, id: PlanId, operator: string): Promise<PlanHead> {
+/**
+ * Cancels a plan of that action: letters not sent yet stay where they are. Cancelling what is cancelled does nothing. One that never
+ * ran is also its planner's to take back, and planning needs the same right for both actions. Throws `DLO_WRONG_ACTION`, `DLO_PLAN_STATE`.
+ */
+export async function cancelPlan(office: Office, id: PlanId, action: Action, operator: string): Promise<PlanHead> {
   const found = await loadPlan(office, id);
+  if (found.head.startedAt !== undefined) refuseOther(action, found.head);
   if (IDLE_STATES.includes(found.head.state)) {
     return cancelIdle(office, found, operator);
   }

@@ -351,7 +351,7 @@ describe('the operator', () => {
       .replace('{sequenceNumber}', '1')
       .replace('{id}', NO_PLAN)
       .replace('{fingerprint}', NO_GROUP);
-    const isRun = route.name.startsWith('run') || route.name.startsWith('discard');
+    const isRun = route.name === 'runPlan' || route.name === 'discardPlan';
     const body = isRun ? { confirm: 1 } : route.name === 'triageGroup' ? { state: 'open' } : {};
     for (const name of ['', '   ', 'a\tb', 'a'.repeat(101), '\u0085', '\u00ad']) {
       const headers = { 'x-operator': name };
