@@ -24,6 +24,8 @@ export interface Answer {
 
 /** The service caps a page at 250 messages. */
 const MAX_PAGE = 250;
+/** What the messages of a page weigh together at most, bytes; one of them is always given. The service gives fewer as it likes. */
+const MAX_PAGE_BYTES = 1_048_576;
 
 /** The entity a request is about, and who asks. */
 export interface Managed {
@@ -117,16 +119,30 @@ function peekMessage({ entity }: Managed, args: Arguments): Answer {
   if (session !== undefined && !entity.sessions) {
     throw new BrokerError('amqp:not-implemented', `'session-id' is not supported: '${entity.path}' has no sessions.`);
   }
-  const count = args.integer('message-count');
+  const count = args.integer('message-count', 'int');
   if (count < 1n) throw new BrokerError('com.microsoft:argument-out-of-range', "'message-count' must be positive.");
   const omitBody = args.flag('omit-message-body');
   const page = count > MAX_PAGE ? MAX_PAGE : Number(count);
-  const entries = entity.peek(args.integer('from-sequence-number'), page, session);
-  const messages = entries.map((entry) => encodeStringMap({ message: encode.binary(entity.encoded(entry, omitBody)) }));
+  const entries = entity.peek(args.integer('from-sequence-number', 'long'), page, session);
+  const encoded = pageOf(entries, (entry) => entity.encoded(entry, omitBody));
+  const messages = encoded.map((bytes) => encodeStringMap({ message: encode.binary(bytes) }));
   return {
     status: messages.length > 0 ? 200 : 204,
     body: encodeStringMap({ messages: encodeList(messages) }),
   };
+}
+
+/** As many of the first entries as a page may weigh. */
+function pageOf<T>(entries: readonly T[], encode: (entry: T) => Buffer): Buffer[] {
+  const page: Buffer[] = [];
+  let weight = 0;
+  for (const entry of entries) {
+    const bytes = encode(entry);
+    weight += bytes.length;
+    if (page.length > 0 && weight > MAX_PAGE_BYTES) break;
+    page.push(bytes);
+  }
+  return page;
 }
 
 function renewLock({ entity }: Managed, args: Arguments): Answer {
@@ -137,8 +153,8 @@ function renewLock({ entity }: Managed, args: Arguments): Answer {
 function receiveBySequenceNumber(managed: Managed, args: Arguments): Answer {
   const { entity } = managed;
   const asking = askingOf(managed, args);
-  const numbers = args.integers('sequence-numbers');
-  const mode = args.integer('receiver-settle-mode');
+  const numbers = args.longs('sequence-numbers');
+  const mode = args.integer('receiver-settle-mode', 'uint', 'ubyte');
   if (mode !== 0n && mode !== 1n) throw malformed("'receiver-settle-mode' must be 0 or 1.");
   const messages =
     mode === 1n

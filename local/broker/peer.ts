@@ -31,8 +31,8 @@ export interface BrokerParts {
 
 const CBS = '$cbs';
 const MANAGEMENT = /\/\$management$/i;
-/** Requests carry tokens and lists of lock tokens; they are not messages and have a limit of their own, bytes. */
-const MAX_REQUEST_BYTES = 1_048_576;
+/** Requests to `$cbs` carry tokens; they are not messages of an entity and have a limit of their own, bytes. */
+const MAX_TOKEN_BYTES = 1_048_576;
 
 export class Peer {
   readonly broker: BrokerParts;
@@ -121,7 +121,16 @@ export class Peer {
     }
   }
 
-  /** Sends an encoded answer on the link a request named; without that link there is nobody to tell. */
+  /** Throws unless a link for answers is open under the address that a request names. */
+  checkReply(replyTo: string): void {
+    if (this.#replies.get(replyTo)?.is_open()) return;
+    throw new BrokerError(
+      'amqp:not-found',
+      `The reply-to '${replyTo.slice(0, 100)}' names no link of this connection on which an answer could be received.`,
+    );
+  }
+
+  /** Sends an encoded answer on the link a request named; one that was closed meanwhile wants none. */
   reply(replyTo: string, answer: Buffer): void {
     const link = this.#replies.get(replyTo);
     if (!link?.is_open()) return;
@@ -136,9 +145,10 @@ export class Peer {
   }
 
   #openSession(session: RheaSession): void {
-    keepRawTransfers(session, (link) =>
-      this.#takers.get(link) instanceof Responder ? MAX_REQUEST_BYTES : this.broker.maxMessageBytes,
-    );
+    keepRawTransfers(session, (link) => {
+      const asksForClaims = this.#takers.get(link) instanceof Responder && isCbs(addressOf(link, 'target'));
+      return asksForClaims ? MAX_TOKEN_BYTES : this.broker.maxMessageBytes;
+    });
     onRawDispositions(session, (dispositions) => this.guard(() => this.#settle(dispositions)));
   }
 
@@ -159,8 +169,8 @@ export class Peer {
   /** The client sends on this link: messages, or requests. */
   #openTaker(link: RheaLink): void {
     const address = addressOf(link, 'target');
-    if (address.toLowerCase() === CBS) {
-      confirmAttach(link);
+    if (isCbs(address)) {
+      confirmAttach(link, MAX_TOKEN_BYTES);
       this.#takers.set(link, new Responder(link, cbsService(this), this));
       return;
     }
@@ -170,7 +180,7 @@ export class Peer {
       const { namespace, clock } = this.broker;
       const node = namespace.find(address.replace(MANAGEMENT, ''));
       const service = managementService(node, clock, this.identity, (right) => this.#authorize(address, right));
-      confirmAttach(link);
+      confirmAttach(link, this.broker.maxMessageBytes);
       this.#takers.set(link, new Responder(link, service, this));
       return;
     }
@@ -183,13 +193,18 @@ export class Peer {
   /** The client receives on this link: messages, or answers. */
   #openSource(link: RheaLink): void {
     const address = addressOf(link, 'source');
-    const isCbs = address.toLowerCase() === CBS;
-    if (isCbs || MANAGEMENT.test(address)) {
-      if (!isCbs) this.#authorize(address);
-      if (!isCbs) this.broker.namespace.find(address.replace(MANAGEMENT, ''));
-      confirmAttach(link);
+    const isToCbs = isCbs(address);
+    if (isToCbs || MANAGEMENT.test(address)) {
+      if (!isToCbs) this.#authorize(address);
+      if (!isToCbs) this.broker.namespace.find(address.replace(MANAGEMENT, ''));
       // Requests name the link at $cbs, and its target address elsewhere.
-      for (const name of [link.name, remoteAddress(link, 'target')]) if (name) this.#replies.set(name, link);
+      const names = [link.name, remoteAddress(link, 'target')].filter((name) => name !== undefined);
+      const taken = names.find((name) => this.#replies.get(name)?.is_open());
+      if (taken !== undefined) {
+        throw new BrokerError('amqp:not-allowed', `Another link of this connection takes the answers for '${taken}'.`);
+      }
+      confirmAttach(link);
+      for (const name of names) this.#replies.set(name, link);
       return;
     }
     this.#authorize(address, 'Listen');
@@ -266,6 +281,10 @@ export class Peer {
     }
     for (const link of this.#replies.values()) if (link.session === session) this.#closeSource(link);
   }
+}
+
+function isCbs(address: string): boolean {
+  return address.toLowerCase() === CBS;
 }
 
 function addressOf(link: RheaLink, end: 'source' | 'target'): string {

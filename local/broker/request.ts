@@ -87,19 +87,23 @@ export class Arguments {
     return value.value;
   }
 
-  /** A whole number of any integer type; it must be there. */
-  integer(name: string): bigint {
+  /** A whole number of one of these types; it must be there. The service casts, and refuses every other width. */
+  integer(name: string, ...types: readonly [IntegerType, ...IntegerType[]]): bigint {
     const raw = this.raw(name);
-    const value = raw && integerOf(readValue(raw));
-    if (value === undefined) throw malformed(`'${name}' must be an integer.`);
-    return value;
+    const value = raw && readValue(raw);
+    const number = value && integerOf(value, types);
+    if (number !== undefined) return number;
+    throw malformed(
+      `'${name}' must be of the type ${types.join(' or ')}, and is ${value ? `a ${value.type}` : 'missing'}.`,
+    );
   }
 
-  /** A non-empty array or list of whole numbers. */
-  integers(name: string): bigint[] {
+  /** A non-empty array or list of longs. */
+  longs(name: string): bigint[] {
     return this.#items(name).map((item) => {
-      const value = integerOf(item);
-      if (value === undefined) throw malformed(`'${name}' must hold integers only.`);
+      const value = integerOf(item, ['long']);
+      if (value === undefined)
+        throw malformed(`'${name}' must hold values of the type long only, and holds a ${item.type}.`);
       return value;
     });
   }
@@ -136,19 +140,10 @@ export function malformed(description: string): BrokerError {
   return new BrokerError('com.microsoft:argument-error', description);
 }
 
-function integerOf(value: AmqpValue): bigint | undefined {
-  switch (value.type) {
-    case 'long':
-    case 'ulong':
-      return value.value;
-    case 'int':
-    case 'uint':
-    case 'short':
-    case 'ushort':
-    case 'byte':
-    case 'ubyte':
-      return BigInt(value.value);
-    default:
-      return undefined;
-  }
+/** An integer type of AMQP that arguments have. */
+export type IntegerType = 'long' | 'int' | 'uint' | 'ubyte';
+
+function integerOf(value: AmqpValue, types: readonly IntegerType[]): bigint | undefined {
+  if (!types.some((type) => type === value.type)) return undefined;
+  return typeof value.value === 'bigint' || typeof value.value === 'number' ? BigInt(value.value) : undefined;
 }

@@ -4,7 +4,7 @@ import { putToken } from './cbs.ts';
 import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';
 import { encodeAnswer } from './encoding.ts';
-import { asBrokerError, type BrokerError } from './errors.ts';
+import { asBrokerError, BrokerError } from './errors.ts';
 import type { FaultEvent } from './faults.ts';
 import { locksOf, manage, rightFor, settlementKind } from './management.ts';
 import type { Node } from './namespace.ts';
@@ -41,7 +41,10 @@ export class Responder {
     link.add_credit(CREDIT);
   }
 
-  /** Accepts the transfer, carries the request out and answers it. What cannot be answered is rejected. */
+  /**
+   * Accepts the transfer, carries the request out and answers it. What cannot be answered is rejected, and one that is longer
+   * than the link allows ends the link, as in the service: clients do not look at the outcome of a request.
+   */
   receive(transfer: RawTransfer): void {
     const { delivery, bytes, aborted, oversize } = transfer;
     if (this.#link.credit < CREDIT / 2) this.#link.add_credit(CREDIT - this.#link.credit);
@@ -51,12 +54,12 @@ export class Responder {
     }
     let request: Request;
     try {
-      if (oversize) throw new Error('The request is too large.');
+      if (oversize)
+        throw new BrokerError('amqp:link:message-size-exceeded', 'The request is larger than the link allows.');
       request = readRequest(bytes);
+      this.#peer.checkReply(request.replyTo);
     } catch (caught) {
-      const { condition, message } = asBrokerError(caught);
-      if (delivery.remote_settled) forget(delivery);
-      else writeDisposition([delivery], true, { condition, description: message });
+      this.#refuse(delivery, asBrokerError(caught), oversize);
       return;
     }
     if (delivery.remote_settled) forget(delivery);
@@ -70,6 +73,14 @@ export class Responder {
       loseLocks: () => this.#service.loseLocks(request),
       toError: asBrokerError,
     });
+  }
+
+  /** Tells by the outcome of the transfer; where that is settled already, by the end of the link. */
+  #refuse(delivery: RawTransfer['delivery'], { condition, message }: BrokerError, endsLink: boolean): void {
+    const isSettled = delivery.remote_settled;
+    if (isSettled) forget(delivery);
+    else writeDisposition([delivery], true, { condition, description: message });
+    if (endsLink || isSettled) this.#link.close({ condition, description: message });
   }
 }
 

@@ -20,7 +20,7 @@ export const SCHEDULE_OPERATIONS: Record<string, Operation> = {
     return { status: 200, body: encodeStringMap({ 'sequence-numbers': encodeLongs(numbers) }) };
   },
   'com.microsoft:cancel-scheduled-message': ({ entity }, args) => {
-    entity.cancelScheduled(args.integers('sequence-numbers'));
+    entity.cancelScheduled(args.longs('sequence-numbers'));
     return { status: 200, body: encodeStringMap({}) };
   },
 };

@@ -51,7 +51,7 @@ function changedAfter(args: Arguments): number | undefined {
 }
 
 function count(args: Arguments, name: string): number {
-  const value = args.integer(name);
+  const value = args.integer(name, 'int');
   if (value < 0n || value > 0x7fff_ffffn) {
     throw new BrokerError('com.microsoft:argument-out-of-range', `'${name}' must not be negative.`);
   }

@@ -1,8 +1,20 @@
+import { once } from 'node:events';
+import Long from 'long';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeStringMap, swapGuid } from '../../local/broker/encoding.ts';
-import { encode, encodeList, readValue, SECTION } from '../../shared/serviceBus/amqp.ts';
-import { Bench, dataSection, EVERY_TYPE, manual, rawEntries, sectionBytes, take } from './harness.ts';
-import { RawClient } from './raw-client.ts';
+import { encode, encodeList, encodeSection, readValue, SECTION } from '../../shared/serviceBus/amqp.ts';
+import {
+  Bench,
+  dataSection,
+  EVERY_TYPE,
+  manual,
+  mapSection,
+  peekAll,
+  rawEntries,
+  sectionBytes,
+  take,
+} from './harness.ts';
+import { opened, RawClient } from './raw-client.ts';
 
 let bench: Bench;
 let raw: RawClient;
@@ -21,6 +33,7 @@ const uuids = (tokens: string[]) =>
     tokens.map((token) => Buffer.concat([Buffer.from([0x98]), Buffer.from(token.replaceAll('-', ''), 'hex')])),
   );
 const longs = (...numbers: number[]) => encodeList(numbers.map((number) => encode.long(BigInt(number))));
+const peekArgs = (from: Buffer, count: Buffer) => ({ 'from-sequence-number': from, 'message-count': count });
 const states = (path = 'q') =>
   bench.broker.messages(path).map(({ state, locked }) => (locked ? `${state} locked` : state));
 
@@ -151,6 +164,67 @@ describe('peek-message', () => {
   });
 });
 
+describe('a page of a peek', () => {
+  it('ends where it would weigh more than a megabyte, and the next goes on', async () => {
+    bench.broker.recreate('q');
+    const sender = bench.client().createSender('q');
+    for (let i = 0; i < 12; i++) await sender.sendMessages({ body: Buffer.alloc(100_000), subject: String(i) });
+    const receiver = bench.client().createReceiver('q');
+    const first = await peekAll(receiver);
+    expect(first.map(({ subject }) => subject)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+    const fromSequenceNumber = first.at(-1)?.sequenceNumber?.add(1) ?? Long.ZERO;
+    const second = await receiver.peekMessages(250, { fromSequenceNumber });
+    expect(second.map(({ subject }) => subject)).toEqual(['10', '11']);
+    bench.broker.recreate('q');
+  });
+});
+
+describe('links for requests', () => {
+  const ask = (replyTo: string, filler = 0) =>
+    Buffer.concat([
+      encodeSection(
+        SECTION.properties,
+        encodeList([encode.string('id'), encode.null(), encode.null(), encode.null(), encode.string(replyTo)]),
+      ),
+      mapSection(SECTION.applicationProperties, { operation: encode.string('com.microsoft:peek-message') }),
+      encodeSection(SECTION.value, encodeStringMap({ filler: encode.binary(Buffer.alloc(filler)) })),
+    ]);
+
+  it('are ended by a request that is larger than a message of the entity may be', async () => {
+    const sender = await raw.sender('q/$management');
+    expect(sender.max_message_size).toBe(262_144);
+    const ended = once(sender, 'sender_error');
+    expect(await raw.sent(sender, ask('nobody', 300_000))).toBe('amqp:link:message-size-exceeded');
+    await ended;
+    expect(sender.error).toMatchObject({ condition: 'amqp:link:message-size-exceeded' });
+  });
+
+  it('refuse a request that names no link for its answer', async () => {
+    const sender = await raw.sender('q/$management');
+    expect(await raw.sent(sender, ask('nobody'))).toBe('amqp:not-found');
+    const settled = raw.connection.open_sender({ target: 'q/$management', snd_settle_mode: 1 });
+    await opened(settled);
+    const ended = once(settled, 'sender_error');
+    raw.sendBytes(settled, ask('nobody'));
+    await ended;
+    expect(settled.error).toMatchObject({
+      condition: 'amqp:not-found',
+      description: expect.stringContaining("'nobody'"),
+    });
+  });
+
+  it('of one address for answers are not two', async () => {
+    const open = (name: string) => raw.connection.open_receiver({ name, source: 'q/$management', target: 'answers' });
+    const first = open('a');
+    await opened(first);
+    await expect(opened(open('b'))).rejects.toMatchObject({ condition: 'amqp:not-allowed' });
+    const closed = once(first, 'receiver_close');
+    first.close();
+    await closed;
+    await opened(open('c'));
+  });
+});
+
 describe('a request', () => {
   it.each([
     ['an unknown operation', 'q', 'no-such-thing', {}, 501, 'amqp:not-implemented'],
@@ -170,6 +244,54 @@ describe('a request', () => {
       { 'from-sequence-number': encode.long(1n), 'message-count': encode.int(0) },
       400,
       'com.microsoft:argument-out-of-range',
+    ],
+    [
+      'a peek by an int',
+      'q',
+      'peek-message',
+      peekArgs(encode.int(1), encode.int(1)),
+      400,
+      'com.microsoft:argument-error',
+    ],
+    [
+      'a peek by a text',
+      'q',
+      'peek-message',
+      peekArgs(encode.string('1'), encode.int(1)),
+      400,
+      'com.microsoft:argument-error',
+    ],
+    [
+      'a peek of a long',
+      'q',
+      'peek-message',
+      peekArgs(encode.long(1n), encode.long(1n)),
+      400,
+      'com.microsoft:argument-error',
+    ],
+    [
+      'a peek of a uint',
+      'q',
+      'peek-message',
+      peekArgs(encode.long(1n), encode.uint(1)),
+      400,
+      'com.microsoft:argument-error',
+    ],
+    [
+      'numbers that are ints',
+      'q',
+      'receive-by-sequence-number',
+      { 'sequence-numbers': encodeList([encode.int(1)]), 'receiver-settle-mode': encode.uint(1) },
+      400,
+      'com.microsoft:argument-error',
+    ],
+    [
+      'rules by longs',
+      't/Subscriptions/s',
+      'enumerate-rules',
+      { skip: encode.long(0n), top: encode.int(1) },
+      400,
+      'com.microsoft:argument-error',
     ],
     ['a renewal without tokens', 'q', 'renew-lock', {}, 400, 'com.microsoft:argument-error'],
     ['a renewal of numbers', 'q', 'renew-lock', { 'lock-tokens': longs(1) }, 400, 'com.microsoft:argument-error'],

@@ -45,7 +45,7 @@ function removeRule(rules: RuleSet, args: Arguments): Answer {
 }
 
 function enumerateRules(rules: RuleSet, args: Arguments): Answer {
-  const [skip, top] = [args.integer('skip'), args.integer('top')];
+  const [skip, top] = [args.integer('skip', 'int'), args.integer('top', 'int')];
   if (skip < 0n || top < 1n) throw malformed("'skip' must not be negative and 'top' must be positive.");
   const page = rules.list().slice(toIndex(skip), toIndex(skip + top));
   if (page.length === 0) return { status: 204, body: encode.null() };
