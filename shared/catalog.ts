@@ -2,15 +2,16 @@
  * The catalog: one file that says which dead-letter queues the office manages, for whom, and under which rules.
  * It drives triggers, lists, preflight, retention, and (in `infra/`) roles and alerts.
  */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { AZURE_FUNCTIONS } from './classify/dialects/azureFunctions.ts';
 import { compilePayload } from './classify/payload.ts';
 import { countPatterns, MAX_PATTERNS, type Rule, rulesSchema } from './classify/rules.ts';
 import { duration } from './duration.ts';
-import { errorText, OfficeError } from './errors.ts';
+import { errorText, isOfficeError, OfficeError } from './errors.ts';
+import { readJsonFile } from './json.ts';
 import type { SourceKey } from './letter.ts';
 import { READ_ONCE } from './readOnce.ts';
+import { readNamespaceConnection } from './serviceBus/connectionSetting.ts';
 
 const DAY = 86_400_000;
 
@@ -216,7 +217,7 @@ export function sourceKey(host: string, path: string): SourceKey {
 
 /**
  * Checks a parsed catalog.json and resolves its namespaces against the app settings.
- * Throws `DLO_CATALOG_INVALID` naming every field that is wrong.
+ * Throws `DLO_CATALOG_INVALID` naming every field that is wrong, `DLO_SETTINGS_INVALID` naming every connection that is.
  */
 export function parseCatalog(json: unknown, settings: Readonly<Record<string, string | undefined>>): Catalog {
   const parsed = catalogSchema.safeParse(json, READ_ONCE);
@@ -224,14 +225,16 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
   const problems: string[] = [];
   const namespaces = new Map<string, Namespace>();
   for (const [name, entry] of Object.entries(parsed.data.namespaces)) {
-    const host = namespaceHost(entry.connection, settings);
-    if (host === undefined) problems.push(`namespaces.${name}: ${missingConnection(entry.connection)}`);
-    else {
+    try {
+      const { host } = readNamespaceConnection(entry.connection, settings);
       const resourceId = entry.resourceId ?? (settings[`${entry.connection}__namespaceResourceId`] || undefined);
       namespaces.set(name, { label: name, host, ...entry, resourceId });
+    } catch (error) {
+      if (!isOfficeError(error, 'DLO_SETTINGS_INVALID')) throw error;
+      problems.push(`${error.message} (namespace ${name})`);
     }
   }
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0) throw new OfficeError('DLO_SETTINGS_INVALID', problems.join('; '), { data: { problems } });
   const declared = (json as { sources: Record<string, unknown>[] }).sources;
   const sources = parsed.data.sources.map((entry, i) => resolve(entry, namespaces, lasting(declared[i] ?? {})));
   const byKey = new Map<SourceKey, string>();
@@ -249,11 +252,11 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
   };
 }
 
-/** Reads and checks the catalog file. Throws `DLO_CATALOG_INVALID`. */
+/** Reads and checks the catalog file. Throws `DLO_CATALOG_INVALID`, `DLO_SETTINGS_INVALID`. */
 export function readCatalog(file: string | URL, settings: Readonly<Record<string, string | undefined>>): Catalog {
   let json: unknown;
   try {
-    json = JSON.parse(readFileSync(file, 'utf8'));
+    json = readJsonFile(file);
   } catch (cause) {
     throw new OfficeError('DLO_CATALOG_INVALID', `catalog.json cannot be read: ${errorText(cause)}`, { cause });
   }
@@ -291,18 +294,6 @@ function resolve(entry: SourceEntry, namespaces: ReadonlyMap<string, Namespace>,
       : { kind: 'subscription', topic: topic as string, subscription: subscription as string };
   const path = of.kind === 'queue' ? of.queue : `${of.topic}/Subscriptions/${of.subscription}`;
   return { ...rest, namespace, of, path, declared, key: sourceKey(namespace.host, path) };
-}
-
-/** Host of a connection given as a connection string or as an identity section; `undefined` when neither is set. */
-function namespaceHost(name: string, settings: Readonly<Record<string, string | undefined>>): string | undefined {
-  const text = settings[name];
-  const qualified = settings[`${name}__fullyQualifiedNamespace`];
-  const host = text ? /(?:^|;)\s*Endpoint=sb:\/\/(\[[^\]]+\]|[^/:;]+)/i.exec(text)?.[1] : qualified;
-  return host && /^[A-Za-z0-9.[\]:-]+$/.test(host) ? host.toLowerCase() : undefined;
-}
-
-function missingConnection(name: string): string {
-  return `the app settings have neither a connection string "${name}" nor "${name}__fullyQualifiedNamespace"`;
 }
 
 function pathText(path: readonly PropertyKey[]): string {

@@ -8,8 +8,8 @@ import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
 
 /**
- * Opens the office. Connects to nothing yet. Throws `DLO_CATALOG_INVALID` when host.json, the settings or the catalog
- * would make it unsafe to run.
+ * Opens the office. Connects to nothing yet. Throws `DLO_SETTINGS_INVALID` when host.json or the settings,
+ * `DLO_CATALOG_INVALID` when the catalog would make it unsafe to run.
  */
 export function openOffice(opening: Opening): Office {
   return openChecked(checkOpening(opening));

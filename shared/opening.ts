@@ -1,10 +1,11 @@
 /** What must be right before the office may open, checked while the app starts: without loading what it works with. */
-import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { type Catalog, readCatalog } from './catalog.ts';
+import { wrongSetting } from './connectionString.ts';
 import { errorText, OfficeError } from './errors.ts';
 import { AUTH_MODES } from './http/caller.ts';
+import { readJsonFile } from './json.ts';
 import { READ_ONCE } from './readOnce.ts';
 import { readFactSettings } from './serviceBus/factSettings.ts';
 import { storageConnection } from './store/connection.ts';
@@ -50,15 +51,16 @@ export interface CheckedOpening {
 }
 
 /**
- * Checks host.json, the app settings and the catalog. Connects to nothing. Throws `DLO_CATALOG_INVALID` when any of them would
- * make it unsafe to run.
+ * Checks host.json, the app settings and the catalog. Connects to nothing. Throws `DLO_SETTINGS_INVALID` or `DLO_CATALOG_INVALID` when
+ * any of them would make it unsafe to run.
  */
 export function checkOpening({ root, settings, log }: Opening): CheckedOpening {
   assertManualSettlement(new URL('host.json', root));
+  assertNotOverridden(settings);
   const parsed = settingsSchema.safeParse(settings, READ_ONCE);
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new OfficeError('DLO_CATALOG_INVALID', `the app settings are not valid: ${problems.join('; ')}`);
+    throw new OfficeError('DLO_SETTINGS_INVALID', `the app settings are not valid: ${problems.join('; ')}`);
   }
   const own = parsed.data;
   const file = own.DLO_CATALOG === undefined ? new URL('catalog.json', root) : pathToFileURL(own.DLO_CATALOG);
@@ -87,12 +89,24 @@ const hostSchema = z.object({
 function assertManualSettlement(file: URL): void {
   let json: unknown;
   try {
-    json = JSON.parse(readFileSync(file, 'utf8'));
+    json = readJsonFile(file);
   } catch (cause) {
-    throw new OfficeError('DLO_CATALOG_INVALID', `host.json cannot be read: ${errorText(cause)}`, { cause });
+    throw new OfficeError('DLO_SETTINGS_INVALID', `host.json cannot be read: ${errorText(cause)}`, { cause });
   }
   if (hostSchema.safeParse(json, READ_ONCE).success) return;
   const message =
     'host.json must set extensions.serviceBus.autoCompleteMessages to false: the host would delete letters';
-  throw new OfficeError('DLO_CATALOG_INVALID', message);
+  throw new OfficeError('DLO_SETTINGS_INVALID', message);
+}
+
+/** Sections of a setting that takes the place of one in host.json (Microsoft, "host.json reference, override host.json values"). */
+const OVERRIDE = ['azurefunctionsjobhost', 'extensions', 'servicebus', 'autocompletemessages'];
+
+/** An app setting wins over host.json. The host does not look at the case of its name, and takes `:` for `__`. */
+function assertNotOverridden(settings: Opening['settings']): void {
+  for (const [name, value] of Object.entries(settings)) {
+    if (name.toLowerCase().split(/__|:/).join() !== OVERRIDE.join()) continue;
+    if (value?.trim().toLowerCase() === 'false') continue;
+    throw wrongSetting(name, 'must be false or not be there: the host would delete letters');
+  }
 }

@@ -1,6 +1,6 @@
 /** Where a namespace is and how the office proves who it is, from the app settings. */
-import { ConnectionConfig, createSasTokenProvider, parseConnectionString, TokenType } from '@azure/core-amqp';
-import { OfficeError } from '../errors.ts';
+import { ConnectionConfig, createSasTokenProvider, TokenType } from '@azure/core-amqp';
+import { readNamespaceConnection } from './connectionSetting.ts';
 import { type Identity, identityFor } from './identity.ts';
 
 type Settings = Readonly<Record<string, string | undefined>>;
@@ -25,43 +25,20 @@ const SCOPE = 'https://servicebus.azure.net//.default';
 const SAS_RENEWAL_MS = 45 * 60_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
 
-/**
- * The endpoint behind setting `name`: a connection string, or a section `name__fullyQualifiedNamespace` with
- * `name__clientId` and `name__credential` as Azure Functions knows them. Throws `DLO_CATALOG_INVALID`.
- */
+/** The endpoint behind setting `name`, as `connectionSetting.ts` reads it. Throws `DLO_SETTINGS_INVALID`. */
 export function readEndpoint(name: string, settings: Settings): Endpoint {
-  const connectionString = settings[name];
-  const host = settings[`${name}__fullyQualifiedNamespace`];
-  if (connectionString) return withConnectionString(name, connectionString);
-  if (host) return withIdentity(host, identityFor(name, settings));
-  throw new OfficeError(
-    'DLO_CATALOG_INVALID',
-    `The app settings have neither a connection string "${name}" nor "${name}__fullyQualifiedNamespace".`,
+  const connection = readNamespaceConnection(name, settings);
+  if (connection.kind === 'identity') return withIdentity(connection.host, identityFor(name, settings));
+  const { by, text } = connection;
+  const provider = createSasTokenProvider(
+    by.signature === undefined
+      ? { sharedAccessKeyName: by.keyName, sharedAccessKey: by.key }
+      : { sharedAccessSignature: by.signature },
   );
-}
-
-function withConnectionString(name: string, connectionString: string): Endpoint {
-  const { config, keyName, key, signature } = parse(name, connectionString);
-  if (signature) {
-    const provider = createSasTokenProvider({ sharedAccessSignature: signature });
-    return { config, tokenFor: async (audience) => sas((await provider.getToken(audience)).token) };
-  }
-  if (!keyName || !key) {
-    throw new OfficeError('DLO_CATALOG_INVALID', `The connection string "${name}" has neither a key nor a signature.`);
-  }
-  const provider = createSasTokenProvider({ sharedAccessKeyName: keyName, sharedAccessKey: key });
-  return { config, tokenFor: async (audience) => sas((await provider.getToken(audience)).token) };
-}
-
-/** The cause of a failure is left out on purpose: it could quote the key. */
-function parse(name: string, connectionString: string) {
-  try {
-    const parts = parseConnectionString<Record<string, string | undefined>>(connectionString);
-    const { SharedAccessKeyName: keyName, SharedAccessKey: key, SharedAccessSignature: signature } = parts;
-    return { config: ConnectionConfig.create(connectionString), keyName, key, signature };
-  } catch {
-    throw new OfficeError('DLO_CATALOG_INVALID', `The app setting "${name}" is not a Service Bus connection string.`);
-  }
+  return {
+    config: ConnectionConfig.create(text),
+    tokenFor: async (audience) => sas((await provider.getToken(audience)).token),
+  };
 }
 
 function sas(token: string): Token {

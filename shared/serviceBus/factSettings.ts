@@ -30,12 +30,12 @@ function address() {
   });
 }
 
-/** Throws `DLO_CATALOG_INVALID` when a setting would send requests to a wrong place. */
+/** Throws `DLO_SETTINGS_INVALID` when a setting would send requests to a wrong place. */
 export function readFactSettings(settings: Readonly<Record<string, string | undefined>>): FactSettings {
   const parsed = settingsSchema.safeParse(settings, READ_ONCE);
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new OfficeError('DLO_CATALOG_INVALID', `The app settings are not valid: ${problems.join('; ')}.`);
+    throw new OfficeError('DLO_SETTINGS_INVALID', `the app settings are not valid: ${problems.join('; ')}`);
   }
   const { DLO_RESOURCE_MANAGER_URL: resourceManagerUrl, DLO_ADMINISTRATION_URL: administrationUrl } = parsed.data;
   return { resourceManagerUrl, administrationUrl };

@@ -4,6 +4,7 @@ import type { Entity, Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import type { SourceKey } from '../letter.ts';
 import { type Administration, administrationOf } from './administration.ts';
+import { type NamespaceConnection, readNamespaceConnection } from './connectionSetting.ts';
 import type { Described } from './description.ts';
 import { LOOPBACK, readFactSettings } from './factSettings.ts';
 import { type Identity, identityFor } from './identity.ts';
@@ -39,7 +40,7 @@ const EMULATOR = { amqpPort: '5672', administrationPort: '5300' };
 /** Shown to a Resource Manager on this machine, which asks for a token and cannot check one. */
 const LOCAL_TOKEN = 'local';
 
-/** Asks nothing yet. Throws `DLO_CATALOG_INVALID` when a setting would send requests to a wrong place. */
+/** Asks nothing yet. Throws `DLO_SETTINGS_INVALID` when a setting would send requests to a wrong place. */
 export function createFactReader(options: FactReaderOptions): FactReader {
   return createReaders(options).facts;
 }
@@ -72,9 +73,9 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
         count: (of, signal) => readDeadLetterCount(manager, resourceId, host, of, signal),
       });
     }
-    const connectionString = settings[connection];
-    if (connectionString) {
-      const administration = () => administrationOf(connectionString, urlFor(connectionString, administrationUrl));
+    const to = readNamespaceConnection(connection, settings);
+    if (to.kind === 'connection-string') {
+      const administration = () => administrationOf(to.text, urlFor(to, administrationUrl));
       ways.push({
         from: 'administration',
         read: async (entity, signal) => once(administrations, connection, administration).read(entity, signal),
@@ -143,12 +144,11 @@ interface Way {
  * Where the administration interface is, if not at the namespace's own address. Throws when it cannot be known: facts of
  * another emulator on this machine would be wrong ones.
  */
-function urlFor(connectionString: string, given: URL | undefined): URL | undefined {
-  if (!/(?:^|;)\s*UseDevelopmentEmulator=true\s*(?:;|$)/i.test(connectionString)) return undefined;
+function urlFor(to: NamespaceConnection & { kind: 'connection-string' }, given: URL | undefined): URL | undefined {
+  if (!to.isEmulator) return undefined;
   if (given !== undefined) return given;
-  const { host, port = EMULATOR.amqpPort } =
-    /(?:^|;)\s*Endpoint=sb:\/\/(?<host>\[[^\]]+\]|[^/:;]+)(?::(?<port>\d+))?/i.exec(connectionString)?.groups ?? {};
-  if (host === undefined || port !== EMULATOR.amqpPort) {
+  const { host, port = EMULATOR.amqpPort } = to;
+  if (port !== EMULATOR.amqpPort) {
     throw new Error('it is a development emulator, and DLO_ADMINISTRATION_URL does not say where to ask it');
   }
   return new URL(`http://${host}:${EMULATOR.administrationPort}`);

@@ -28,7 +28,7 @@ const OPERATION_TIMEOUT_MS = 30_000;
 const IDLE_MS = 60_000;
 
 /**
- * The broker. Connects when it is first used, once for each namespace of the catalog. Throws `DLO_CATALOG_INVALID` for
+ * The broker. Connects when it is first used, once for each namespace of the catalog. Throws `DLO_SETTINGS_INVALID` for
  * settings that are not valid.
  *
  * @example

@@ -14,7 +14,8 @@ import {
   setClientRequestIdPolicy,
 } from '@azure/core-rest-pipeline';
 import { storageRetryPolicy, storageSharedKeyCredentialPolicy } from '@azure/storage-common';
-import type { StorageConnection } from './connection.ts';
+import { connectionParts, requiredPart } from '../connectionString.ts';
+import { STORAGE, type StorageConnection } from './connection.ts';
 
 /** One container. */
 export interface BlobContainer {
@@ -43,7 +44,7 @@ const RETRIES = { maxTries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 1000 };
 const PATIENCE = 30_000;
 const BYTES_PER_MS = 1000;
 
-/** Opens the client; connects to nothing yet. Throws an `Error` for a connection string that leads nowhere. */
+/** Opens the client; connects to nothing yet. Throws `DLO_SETTINGS_INVALID` for a connection string that leads nowhere. */
 export async function openContainer(connection: StorageConnection, name: string): Promise<BlobContainer> {
   const { url, sas, sign } = await access(connection);
   const pipeline = createEmptyPipeline();
@@ -107,23 +108,15 @@ async function access(connection: StorageConnection): Promise<Access> {
     const policy = bearerTokenAuthenticationPolicy({ credential, scopes: 'https://storage.azure.com/.default' });
     return { url: bare(connection.url), sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
   }
-  const parts = new Map(
-    connection.text.split(';').map((part): [string, string] => {
-      const at = part.indexOf('=');
-      return [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
-    }),
-  );
-  const accountName = parts.get('accountname');
+  const parts = connectionParts(STORAGE, connection.text);
   const protocol = parts.get('defaultendpointsprotocol') ?? 'https';
   const suffix = parts.get('endpointsuffix') ?? 'core.windows.net';
-  const url = parts.get('blobendpoint') ?? (accountName && `${protocol}://${accountName}.blob.${suffix}`);
-  if (!url) throw new Error('the connection string "AzureWebJobsStorage" names no account');
+  const url =
+    parts.get('blobendpoint') ?? `${protocol}://${requiredPart(STORAGE, parts, 'AccountName')}.blob.${suffix}`;
   const signature = parts.get('sharedaccesssignature');
   if (signature) return { url: bare(url), sas: signature.replace(/^\?/, ''), sign: () => {} };
-  const accountKey = Buffer.from(parts.get('accountkey') ?? '', 'base64');
-  if (!accountName || accountKey.length === 0) {
-    throw new Error('the connection string "AzureWebJobsStorage" has neither a key nor a shared access signature');
-  }
+  const accountName = requiredPart(STORAGE, parts, 'AccountName');
+  const accountKey = Buffer.from(requiredPart(STORAGE, parts, 'AccountKey'), 'base64');
   const policy = storageSharedKeyCredentialPolicy({ accountName, accountKey });
   return { url: bare(url), sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
 }

@@ -24,7 +24,7 @@ export interface Store {
 
 /**
  * Opens the store that the app settings name (`AzureWebJobsStorage`). Connects on first use. `newId` gives a fresh
- * unique text, fit for keys. Throws `DLO_CATALOG_INVALID` when the settings name none.
+ * unique text, fit for keys. Throws `DLO_SETTINGS_INVALID` when the settings name none.
  */
 export function openStore(
   settings: Readonly<Record<string, string | undefined>>,

@@ -221,7 +221,7 @@ describe('settings', () => {
     ['DLO_ADMINISTRATION_URL', ''],
   ])('that would send requests to a wrong place are refused: %s %s', (name, value) => {
     const create = () => createFactReader({ settings: { [name]: value }, log: () => {} });
-    expect(create).toThrow(expect.objectContaining({ code: 'DLO_CATALOG_INVALID' }));
+    expect(create).toThrow(expect.objectContaining({ code: 'DLO_SETTINGS_INVALID' }));
     expect(create).toThrow(name);
   });
 

@@ -395,7 +395,7 @@ describe('trouble with the connection', () => {
 
   it('is told when the setting names no connection', async () => {
     const other = createServiceBus({ settings: {}, clock: Date.now, log: () => {} });
-    await expect(other.open(bench.orders)).rejects.toMatchObject({ code: 'DLO_CATALOG_INVALID' });
+    await expect(other.open(bench.orders)).rejects.toMatchObject({ code: 'DLO_SETTINGS_INVALID' });
   });
 
   it('ends all use of a broker that was closed', async () => {

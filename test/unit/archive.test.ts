@@ -156,10 +156,10 @@ describe('writing', () => {
   });
 
   it.each([
-    ['', 'names no account'],
-    ['AccountName=x', 'neither a key nor a shared access signature'],
-    ['BlobEndpoint=http://127.0.0.1:1;AccountKey=eA==', 'neither a key nor a shared access signature'],
-    ['nonsense', 'names no account'],
+    ['', 'has no AccountName'],
+    ['AccountName=x', 'has no AccountKey'],
+    ['BlobEndpoint=http://127.0.0.1:1;AccountKey=eA==', 'has no AccountName'],
+    ['nonsense', 'has a part without a name and "="'],
   ])('with a connection that leads nowhere (%j) is told', async (text, why) => {
     const archived = await archiveAt(text).keep(source, 'expired', [read(17n)]);
     expect(archived.kept).toEqual([false]);

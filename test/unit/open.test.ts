@@ -17,12 +17,12 @@ const write = (name: string, content: unknown) =>
 
 const open = (settings: Record<string, string | undefined> = SETTINGS) => openOffice({ root, settings, log: () => {} });
 
-function refusal(settings?: Record<string, string | undefined>): string {
+function refusal(settings?: Record<string, string | undefined>, code = 'DLO_SETTINGS_INVALID'): string {
   try {
     open(settings);
   } catch (error) {
     expect(error).toBeInstanceOf(OfficeError);
-    expect((error as OfficeError).code).toBe('DLO_CATALOG_INVALID');
+    expect((error as OfficeError).code).toBe(code);
     return (error as OfficeError).message;
   }
   throw new Error('the office opened');
@@ -78,6 +78,51 @@ describe('a host.json that would let the host delete letters keeps the office sh
   });
 });
 
+describe('an app setting that would override host.json keeps the office shut', () => {
+  it.each([
+    ['AzureFunctionsJobHost__extensions__serviceBus__autoCompleteMessages', 'true'],
+    ['AzureFunctionsJobHost:extensions:serviceBus:autoCompleteMessages', 'True'],
+    ['AZUREFUNCTIONSJOBHOST__EXTENSIONS__SERVICEBUS__AUTOCOMPLETEMESSAGES', '1'],
+  ])('%s=%s', (name, value) => {
+    expect(refusal({ ...SETTINGS, [name]: value })).toContain(`"${name}" must be false`);
+    expect(() => open({ ...SETTINGS, [name]: 'False' })).not.toThrow();
+  });
+});
+
+describe('the text of a catalog', () => {
+  const refused = () => refusal(SETTINGS, 'DLO_CATALOG_INVALID');
+  const text = JSON.stringify(aCatalog());
+
+  test('may begin with a byte order mark', () => {
+    write('catalog.json', `\ufeff${text}`);
+    expect(open().catalog.office).toBe('test');
+    write('host.json', `\ufeff${JSON.stringify(SAFE)}`);
+    expect(() => open()).not.toThrow();
+  });
+
+  test('in another encoding is told as that', () => {
+    writeFileSync(join(folder, 'catalog.json'), Buffer.from(`\ufeff${text}`, 'utf16le'));
+    expect(refused()).toContain('it is UTF-16; save it as UTF-8');
+  });
+
+  it.each([
+    [`${text.slice(0, -1)},"sources":[]}`, 'sources is there twice'],
+    [text.replace('"mode":"defer"', '"mode":"observe","mo\\u0064e":"defer"'), 'sources.0.mode is there twice'],
+    [
+      text.replace('"mode":"defer"', '"mode":"defer","rules":[[{}],{"a":1, "a" : 2}]'),
+      'sources.0.rules.1.a is there twice',
+    ],
+  ])('has no key twice: %#', (content, why) => {
+    write('catalog.json', content);
+    expect(refused()).toContain(why);
+  });
+
+  test('may have a key in many places, and its name in a text', () => {
+    write('catalog.json', text.replace('"team":"', '"team":"\\"team\\": a, {\\"team\\": '));
+    expect(() => open()).not.toThrow();
+  });
+});
+
 describe('settings', () => {
   it.each([
     ['DLO_LEASE_SECONDS', '0'],
@@ -110,7 +155,9 @@ describe('settings', () => {
   test('name another catalog', () => {
     write('other.json', aCatalog({ office: 'other' }));
     expect(open({ ...SETTINGS, DLO_CATALOG: join(folder, 'other.json') }).catalog.office).toBe('other');
-    expect(refusal({ ...SETTINGS, DLO_CATALOG: join(folder, 'none.json') })).toContain('catalog.json cannot be read');
+    expect(refusal({ ...SETTINGS, DLO_CATALOG: join(folder, 'none.json') }, 'DLO_CATALOG_INVALID')).toContain(
+      'catalog.json cannot be read',
+    );
   });
 
   it.each([{}, { AzureWebJobsStorage: '' }, { AzureWebJobsStorage__clientId: 'x' }])(
@@ -144,5 +191,5 @@ test('a source that is archived needs the address of the blobs, others do not', 
 
 test('a bad catalog keeps the office shut', () => {
   write('catalog.json', aCatalog({ office: 'NO' }));
-  expect(refusal()).toContain('office: ');
+  expect(refusal(SETTINGS, 'DLO_CATALOG_INVALID')).toContain('office: ');
 });
