@@ -1,6 +1,6 @@
 /** Category and advice from evidence, by rules from specific to general. */
 import type { Evidence, Layer, Mechanism, Verdict } from './evidence.ts';
-import { familyOf } from './families.ts';
+import { familyOf, familyOfText } from './families.ts';
 
 /** What the broker's own reasons mean. The consumer had no say in these, whatever exception an earlier attempt has left. */
 const BROKER_DECIDED: Partial<Record<Mechanism, Verdict>> = {
@@ -44,8 +44,19 @@ function frameworkVerdict(layers: readonly Layer[]): Verdict | undefined {
 
 function exceptionVerdict(evidence: Evidence): Verdict | undefined {
   const { causeType, causeMessage, exceptionType, exceptionMessage } = evidence;
+  // Several that are not of one kind: none of them stands for all.
+  if (causeType === undefined && causeMessage !== undefined) return undefined;
   const cause = causeType === undefined ? undefined : familyOf(causeType, causeMessage);
-  return cause ?? (exceptionType === undefined ? undefined : familyOf(exceptionType, exceptionMessage));
+  if (exceptionType !== undefined) return cause ?? familyOf(exceptionType, exceptionMessage);
+  return cause ?? textVerdict(evidence);
+}
+
+/** Some languages have errors and no types for them: what they say is in the description, or in the reason itself. */
+function textVerdict({ exceptionMessage, mechanism, reason, description }: Evidence): Verdict | undefined {
+  if (exceptionMessage !== undefined) return familyOfText(exceptionMessage);
+  return mechanism === undefined || mechanism === 'dead-lettered'
+    ? (familyOfText(description) ?? familyOfText(reason))
+    : undefined;
 }
 
 function plainVerdict({ reason, exceptionType, mechanism }: Evidence, layers: readonly Layer[]): Verdict {

@@ -1,6 +1,7 @@
-/** The first stack frame that is the application's own, of .NET, Java, Node, Python and PHP. Each line is looked at once. */
-import { linesOf } from './exceptions.ts';
+/** The first stack frame that is the application's own, of .NET, Java, Node, Python, PHP, Ruby, Go and Rust. Each line is looked at once. */
+import { linesOf } from './heads.ts';
 import { clean, LIMIT } from './text.ts';
+import { pythonTrace, TRACEBACK } from './tracebacks.ts';
 
 /** Longest line that can be a frame, characters. */
 const MAX_LINE = 1000;
@@ -22,7 +23,7 @@ const MADE_CODE = /^(?:lambda_method|InvokeStub_)/;
 /** Most lines that are looked at: what is not among the first ones of a stack is no reason to look through all of it. */
 const MAX_LINES = 300;
 
-/** Parts of the paths of foreign files, in Node, Python and PHP. */
+/** Parts of the paths of foreign files, in all languages that tell them. */
 const FOREIGN_PATHS = [
   'node:',
   'internal/',
@@ -40,26 +41,83 @@ const FOREIGN_PATHS = [
   '<anonymous>',
   '[internal function]',
   'native code',
+  '/azure-functions-host/',
+  'azure_functions_worker',
+  '/usr/local/go/',
+  '/pkg/mod/',
+  '/gems/',
+  '/lib/ruby/',
+  '/rustc/',
+  '/.cargo/',
 ] as const;
 
 /** The frame, such as `Billing.PaymentClient.Charge (PaymentClient.cs:42)`; `undefined` when there is none of the application's own. */
 export function ownFrame(stack: string | undefined): string | undefined {
   if (stack === undefined) return undefined;
   const cut = stack.length > LIMIT.stack ? stack.slice(0, LIMIT.stack) : stack;
-  if (cut.includes('Traceback (most recent call last)')) return pythonFrame(cut);
+  if (cut.includes(TRACEBACK)) return pythonFrame(pythonTrace(cut));
   // Java prints the innermost exception last, all others first.
   const caused = cut.lastIndexOf('\nCaused by: ');
   return (caused < 0 ? undefined : firstOwn(cut.slice(caused + 1))) ?? firstOwn(cut);
 }
 
 function firstOwn(stack: string): string | undefined {
+  let before = '';
   for (const line of linesOf(stack, MAX_LINES)) {
     if (line.length > MAX_LINE) continue;
-    const text = line.trim();
-    const frame = text.startsWith('at ') ? atFrame(text.slice(3)) : text.startsWith('#') ? phpFrame(text) : undefined;
+    const frame = frameIn(line, before);
     if (frame !== undefined) return clean(frame, LIMIT.name);
+    before = line;
   }
-  return undefined;
+  // The Functions worker prints the frames of Python without the words that stand in front of them elsewhere.
+  return stack.includes('  File "') ? pythonFrame(stack) : undefined;
+}
+
+function frameIn(line: string, before: string): string | undefined {
+  // Of the Functions worker, and of Node where an object follows.
+  const text = line
+    .replace(/^Stack:/, '')
+    .replace(/ \{\s*$/, '')
+    .trim();
+  if (text.startsWith('at ')) return atFrame(text.slice(3));
+  if (text.startsWith('#')) return phpFrame(text);
+  if (text.includes('.rb:')) return rubyFrame(text);
+  if (text.includes('.go:')) return goFrame(text, before);
+  return /^\s/.test(line) ? otherFrame(text) : undefined;
+}
+
+/** .NET in the machine's own language: `bei Shop.Pay.Charge(Order o) in C:\Pay.cs:Zeile 42.`, one word in place of `at`. */
+function otherFrame(text: string): string | undefined {
+  const blank = text.indexOf(' ');
+  if (blank < 1 || blank > 10 || /[.(]/.test(text.slice(0, blank))) return undefined;
+  const call = text.slice(blank + 1);
+  const open = call.indexOf('(');
+  const close = call.indexOf(')', open);
+  if (
+    open < 0 ||
+    close < 0 ||
+    !/^[A-Za-z_][\w<>`+|[\],]{0,200}(?:\.[\w<>`+|[\],]{1,200}){1,20}$/.test(call.slice(0, open))
+  )
+    return undefined;
+  const place = /[\\/]([^\\/:]{1,200}\.(?:cs|vb|fs)):\D{0,12}(\d{1,7})/.exec(call.slice(close));
+  return dotnetFrame(call.slice(0, close + 1), place === null ? undefined : `${place[1]}:${place[2]}`);
+}
+
+/** Ruby: `from app/pay.rb:12:in 'charge'`, with or without `from`. */
+function rubyFrame(text: string): string | undefined {
+  const match = /^(?:from )?([^\s:]{1,400}\.rb):(\d{1,7}):in [`'](.{1,200}?)'/.exec(text);
+  if (match?.[1] === undefined || isForeignPath(match[1])) return undefined;
+  return `${match[3]} (${fileOf(match[1])}:${match[2]})`;
+}
+
+/** Go: what was called, and in the next line `\t/app/pay/handler.go:42 +0x1d`. */
+function goFrame(text: string, before: string): string | undefined {
+  const match = /^([^\s:]{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]{1,16})?$/.exec(text);
+  if (match?.[1] === undefined || isForeignPath(match[1])) return undefined;
+  const place = `${fileOf(match[1])}:${match[2]}`;
+  const open = before.lastIndexOf('(');
+  const called = fileOf(open > 0 ? before.slice(0, open) : '').replace(/[()*]/g, '');
+  return called === '' ? place : `${called} (${place})`;
 }
 
 /** A frame of .NET, Java or Node, without its `at `; `undefined` when it is foreign or no frame. */

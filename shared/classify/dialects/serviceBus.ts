@@ -1,6 +1,7 @@
 import type { Dialect, Evidence, Mechanism } from '../evidence.ts';
-import { isExceptionName, readException } from '../exceptions.ts';
+import { findException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
+import { isExceptionName } from '../heads.ts';
 import type { Sight } from '../sight.ts';
 import { clean, countOf, LIMIT, present } from '../text.ts';
 
@@ -48,7 +49,7 @@ function mechanismOf(reason: string | undefined): Mechanism | undefined {
 }
 
 function exceptionOf(reason: string | undefined, description: string | undefined): Evidence {
-  const printed = readException(description);
+  const printed = findException(description);
   const frame = ownFrame(description);
   if (reason !== undefined && isExceptionName(reason)) {
     const isSame = printed.exceptionType === reason;
