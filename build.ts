@@ -6,8 +6,10 @@
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { type BuildOptions, build, type Metafile, type TransformOptions, transform } from 'esbuild';
 import { z } from 'zod';
+import { runCommand } from './local/commandLine.ts';
 import { APART, leaveOut, loadedApart, oneCopy, routesWrittenDown, zodInParts } from './packaging/plugins.ts';
 
 const ROOT = import.meta.dirname;
@@ -148,6 +150,11 @@ function ownShare({ outputs }: Metafile, name: string): number {
 }
 
 if (import.meta.main) {
-  const { file, files, bytes } = await buildApp(join(ROOT, 'dist'));
-  console.log(`${file} and ${files.length - 1} files beside it: ${(bytes / 1e6).toFixed(2)} MB`);
+  const usage = 'usage: npm run build\n  builds the app as it is deployed into dist/, which is emptied first';
+  process.exitCode = await runCommand(usage, process.argv.slice(2), async (args) => {
+    parseArgs({ args, options: {} });
+    const { file, files, bytes } = await buildApp(join(ROOT, 'dist'));
+    console.log(`${file} and ${files.length - 1} files beside it: ${(bytes / 1e6).toFixed(2)} MB`);
+    return 0;
+  });
 }

@@ -4,7 +4,9 @@
  */
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { buildApp } from '../build.ts';
+import { Misused, runCommand } from '../local/commandLine.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -28,11 +30,11 @@ export async function layPackage(folder: string, root = ROOT): Promise<string[]>
 }
 
 if (import.meta.main) {
-  const [folder] = process.argv.slice(2);
-  if (folder === undefined) {
-    console.error('usage: npm run package -- <folder>');
-    process.exitCode = 2;
-  } else {
+  const usage = 'usage: npm run package -- <folder>\n  lays what is deployed into the folder, which is emptied first';
+  process.exitCode = await runCommand(usage, process.argv.slice(2), async (args) => {
+    const [folder, ...more] = parseArgs({ args, allowPositionals: true, options: {} }).positionals;
+    if (folder === undefined || more.length > 0) throw new Misused('one folder is needed');
     for (const file of await layPackage(folder)) console.log(file);
-  }
+    return 0;
+  });
 }

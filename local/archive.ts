@@ -20,6 +20,7 @@ import { createServiceBus } from '../shared/serviceBus/index.ts';
 import { readLetter } from '../shared/serviceBus/readLetter.ts';
 import { ARCHIVE_CONTAINER, archiveFolder } from '../shared/store/archive.ts';
 import { storageConnection } from '../shared/store/connection.ts';
+import { Misused, runCommand } from './commandLine.ts';
 import { textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
 
@@ -43,40 +44,42 @@ export async function main(
   root: URL = new URL('../', import.meta.url),
 ): Promise<number> {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { to: { type: 'string' }, catalog: { type: 'string' } },
-    });
-    const settings = { ...env };
-    await loadSettings(fileURLToPath(root), {}, settings);
-    const file = values.catalog ?? settings.DLO_CATALOG;
-    const catalog = () =>
-      readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
-    const [command, name, folder, ...more] = positionals;
-    const isListing = command === 'list' && folder === undefined;
-    const isReading = command === 'show' && name !== undefined && folder === undefined;
-    const isSaving = command === 'save' && folder !== undefined && more.length === 0;
-    const isSending = command === 'send' && name !== undefined && folder === undefined && values.to !== undefined;
-    if (!(isListing || isReading || isSaving || isSending) || (values.to !== undefined && !isSending)) {
-      say(USAGE);
-      return NOT_RUN;
-    }
-    const container = await openArchive(settings);
-    if (isListing) return await list(container, prefixOf(catalog(), name), say);
-    const message = await read(container, name as string);
-    if (message === undefined) {
-      say(`there is no "${name}" in the archive`);
-      return FAILED;
-    }
-    if (isSaving) return await save(name as string, message, folder, say);
-    if (isSending) return await send(name as string, message, values.to as string, catalog(), settings, say);
-    for (const line of described(message)) say(line);
-    return DONE;
+    return await runCommand(USAGE, args, (own) => run(own, env, say, root), { say, complain: say });
   } catch (error) {
     say(textOf(error));
     return NOT_RUN;
   }
+}
+
+async function run(args: string[], env: Settings, say: Say, root: URL): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { to: { type: 'string' }, catalog: { type: 'string' } },
+  });
+  const settings = { ...env };
+  await loadSettings(fileURLToPath(root), {}, settings);
+  const file = values.catalog ?? settings.DLO_CATALOG;
+  const catalog = () => readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
+  const [command, name, folder, ...more] = positionals;
+  const isListing = command === 'list' && folder === undefined;
+  const isReading = command === 'show' && name !== undefined && folder === undefined;
+  const isSaving = command === 'save' && folder !== undefined && more.length === 0;
+  const isSending = command === 'send' && name !== undefined && folder === undefined && values.to !== undefined;
+  if (!(isListing || isReading || isSaving || isSending) || (values.to !== undefined && !isSending)) {
+    throw new Misused('that is no call of this command');
+  }
+  const container = await openArchive(settings);
+  if (isListing) return await list(container, prefixOf(catalog(), name), say);
+  const message = await read(container, name as string);
+  if (message === undefined) {
+    say(`there is no "${name}" in the archive`);
+    return FAILED;
+  }
+  if (isSaving) return await save(name as string, message, folder, say);
+  if (isSending) return await send(name as string, message, values.to as string, catalog(), settings, say);
+  for (const line of described(message)) say(line);
+  return DONE;
 }
 
 async function openArchive(settings: Settings): Promise<ContainerClient> {

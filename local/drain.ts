@@ -11,10 +11,11 @@ import { parseArgs } from 'node:util';
 import { readCatalog, type Source } from '../shared/catalog.ts';
 import { targetOf } from '../shared/plan/preflight.ts';
 import { createServiceBus } from '../shared/serviceBus/index.ts';
+import { Misused, runCommand } from './commandLine.ts';
 import { type Drained, drain, findHeld, textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
 
-const USAGE = 'npm run drain -- <source> [--to <queue>] [--catalog <file>] [--dry-run]';
+const USAGE = `usage: npm run drain -- <source> [--to <queue>] [--catalog <file>] [--dry-run]`;
 const DONE = 0;
 const LEFT = 1;
 const NOT_RUN = 2;
@@ -29,32 +30,39 @@ export async function main(
   root: URL = new URL('../', import.meta.url),
 ): Promise<number> {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { to: { type: 'string' }, catalog: { type: 'string' }, 'dry-run': { type: 'boolean', default: false } },
-    });
-    const settings = { ...env };
-    await loadSettings(fileURLToPath(root), {}, settings);
-    const file = values.catalog ?? settings.DLO_CATALOG;
-    const { sources } = readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
-    const source = sources.find(({ name }) => name === positionals[0]);
-    if (source === undefined || positionals.length !== 1) {
-      say(`usage: ${USAGE}`);
-      say(`sources in the catalog: ${sources.map(({ name }) => name).join(', ') || 'none'}`);
-      return NOT_RUN;
-    }
-    const to = values.to ?? targetOf(source);
-    if (to === undefined) {
-      say(`"${source.name}" is a subscription: its topic would hand the letters to every other subscription, too.`);
-      say('Name a queue with --to, or give the source a forwardQueue or replayQueue in the catalog.');
-      return NOT_RUN;
-    }
-    return await move(source, to, values['dry-run'], settings, say);
+    return await runCommand(USAGE, args, (own) => run(own, env, say, root), { say, complain: say });
   } catch (error) {
     say(textOf(error));
     return NOT_RUN;
   }
+}
+
+async function run(
+  args: string[],
+  env: Readonly<Record<string, string | undefined>>,
+  say: (line: string) => void,
+  root: URL,
+): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { to: { type: 'string' }, catalog: { type: 'string' }, 'dry-run': { type: 'boolean', default: false } },
+  });
+  const settings = { ...env };
+  await loadSettings(fileURLToPath(root), {}, settings);
+  const file = values.catalog ?? settings.DLO_CATALOG;
+  const { sources } = readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
+  const source = sources.find(({ name }) => name === positionals[0]);
+  if (source === undefined || positionals.length !== 1) {
+    throw new Misused(`sources in the catalog: ${sources.map(({ name }) => name).join(', ') || 'none'}`);
+  }
+  const to = values.to ?? targetOf(source);
+  if (to === undefined) {
+    say(`"${source.name}" is a subscription: its topic would hand the letters to every other subscription, too.`);
+    say('Name a queue with --to, or give the source a forwardQueue or replayQueue in the catalog.');
+    return NOT_RUN;
+  }
+  return move(source, to, values['dry-run'], settings, say);
 }
 
 async function move(

@@ -1,5 +1,6 @@
 /** `npm run drill`: ten minutes of practice in less than one. Opens an office of its own, plays the drill on it, and ends. */
 import { parseArgs } from 'node:util';
+import { runCommand } from './commandLine.ts';
 import { runToEnd } from './ending.ts';
 import { aborted } from './signals.ts';
 
@@ -61,14 +62,9 @@ async function play(
   }
 }
 
-function isVerbose(): boolean | undefined {
-  try {
-    return parseArgs({ options: { verbose: { type: 'boolean' } } }).values.verbose === true;
-  } catch {
-    return undefined;
-  }
+async function main(args: string[]): Promise<number> {
+  const { verbose = false } = parseArgs({ args, options: { verbose: { type: 'boolean' } } }).values;
+  return runToEnd(run, verbose);
 }
 
-const verbose = isVerbose();
-if (verbose === undefined) process.stderr.write(`${USAGE}\n`);
-process.exit(verbose === undefined ? 2 : await runToEnd(run, verbose));
+process.exit(await runCommand(USAGE, process.argv.slice(2), main));

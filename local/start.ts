@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { seedOf } from './broker/chaos.ts';
+import { Misused, runCommand } from './commandLine.ts';
 import { runToEnd } from './ending.ts';
 import type { LocalOffice } from './office.ts';
 import { aborted, Stopped } from './signals.ts';
@@ -20,24 +21,20 @@ interface Options {
   readonly verbose: boolean;
 }
 
-function readOptions(): Options | undefined {
+/** Throws for options that are not known, or that do not go together. */
+function readOptions(args: string[]): Options {
   const flag = { type: 'boolean' } as const;
   const options = { once: flag, 'no-story': flag, chaos: { type: 'string' }, verbose: flag } as const;
-  try {
-    const { values } = parseArgs({ options });
-    const chaos = values.chaos === undefined ? undefined : seedOf(values.chaos);
-    if (values.chaos !== undefined && chaos === undefined) return undefined;
-    // The story says what happens; under chaos nobody can. Without it, --once would have nothing to wait for.
-    const story = values['no-story'] !== true && chaos === undefined;
-    if (values.once && !story) return undefined;
-    return { once: values.once === true, story, chaos, verbose: values.verbose === true };
-  } catch {
-    return undefined;
-  }
+  const { values } = parseArgs({ args, options });
+  const chaos = values.chaos === undefined ? undefined : seedOf(values.chaos);
+  if (values.chaos !== undefined && chaos === undefined) throw new Misused(`--chaos: '${values.chaos}' is no seed`);
+  // The story says what happens; under chaos nobody can. Without it, --once would have nothing to wait for.
+  const story = values['no-story'] !== true && chaos === undefined;
+  if (values.once && !story) throw new Misused('--once ends after the story, and with the other options none is told');
+  return { once: values.once === true, story, chaos, verbose: values.verbose === true };
 }
 
 const print = (line: string) => void process.stdout.write(`${line}\n`);
-const complain = (line: string) => void process.stderr.write(`${line}\n`);
 
 /** Opens the office, tells the story, waits for the end. Throws what went wrong, or the signal's reason. */
 async function run(options: Options, signal: AbortSignal, log: (line: string) => void): Promise<void> {
@@ -77,13 +74,9 @@ async function appEnded(office: LocalOffice): Promise<never> {
   throw new Error('the app ended by itself');
 }
 
-async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === undefined) {
-    complain(USAGE);
-    return 2;
-  }
+async function main(args: string[]): Promise<number> {
+  const options = readOptions(args);
   return runToEnd((signal, log) => run(options, signal, log), options.verbose);
 }
 
-process.exit(await main());
+process.exit(await runCommand(USAGE, process.argv.slice(2), main));

@@ -6,6 +6,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { Misused, runCommand } from '../commandLine.ts';
 import { stopSignal } from '../signals.ts';
 import { seedOf } from './chaos.ts';
 import { parseKeys, type RunningBroker, readConfig, startBroker } from './index.ts';
@@ -24,7 +25,6 @@ const USAGE = `usage: npm run broker -- --config <file> [--port <n>] [--admin-po
 
 const CLOSED = 0;
 const FAILED = 1;
-const MISUSED = 2;
 
 interface Options {
   readonly config: string;
@@ -36,38 +36,33 @@ interface Options {
   readonly verbose: boolean;
 }
 
-/** The options, or what is wrong with them. */
-function readOptions(args: readonly string[]): Options | string {
+/** The options; throws what is wrong with them. */
+function readOptions(args: string[]): Options {
   const text = { type: 'string' } as const;
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        config: text,
-        port: text,
-        'admin-port': text,
-        host: text,
-        keys: text,
-        chaos: text,
-        verbose: { type: 'boolean' },
-      },
-    });
-    if (values.config === undefined) return '--config is missing';
-    const port = portOf(values.port ?? '5672');
-    const adminPort = portOf(values['admin-port'] ?? '5300');
-    if (port === undefined) return `--port: '${values.port}' is no port`;
-    if (adminPort === undefined) return `--admin-port: '${values['admin-port']}' is no port`;
-    const seed = values.chaos === undefined ? undefined : seedOf(values.chaos);
-    if (values.chaos !== undefined && seed === undefined) return `--chaos: '${values.chaos}' is no seed`;
-    const { config, host = '127.0.0.1', keys, verbose = false } = values;
-    return { config, port, adminPort, host, keys, seed, verbose };
-  } catch (error) {
-    return messageOf(error);
-  }
+  const { values } = parseArgs({
+    args,
+    options: {
+      config: text,
+      port: text,
+      'admin-port': text,
+      host: text,
+      keys: text,
+      chaos: text,
+      verbose: { type: 'boolean' },
+    },
+  });
+  const { config, host = '127.0.0.1', keys, verbose = false } = values;
+  if (config === undefined) throw new Misused('--config is missing');
+  const port = portOf('--port', values.port ?? '5672');
+  const adminPort = portOf('--admin-port', values['admin-port'] ?? '5300');
+  const seed = values.chaos === undefined ? undefined : seedOf(values.chaos);
+  if (values.chaos !== undefined && seed === undefined) throw new Misused(`--chaos: '${values.chaos}' is no seed`);
+  return { config, port, adminPort, host, keys, seed, verbose };
 }
 
-function portOf(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+function portOf(option: string, text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new Misused(`${option}: '${text}' is no port`);
 }
 
 /** Reads a file; what goes wrong names it. */
@@ -98,12 +93,8 @@ async function open(options: Options): Promise<RunningBroker> {
   });
 }
 
-async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2));
-  if (typeof options === 'string') {
-    complain(`${options}\n${USAGE}`);
-    return MISUSED;
-  }
+async function main(args: string[]): Promise<number> {
+  const options = readOptions(args);
   const signal = stopSignal();
   let broker: RunningBroker;
   try {
@@ -129,4 +120,4 @@ function messageOf(error: unknown): string {
 
 // A reader that goes away (`npm run broker | head`) is a wish to stop, too.
 process.stdout.on('error', () => process.kill(process.pid, 'SIGTERM'));
-process.exit(await main());
+process.exit(await runCommand(USAGE, process.argv.slice(2), main));

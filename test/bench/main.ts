@@ -7,6 +7,7 @@ import { cpus, totalmem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { Misused, runCommand } from '../../local/commandLine.ts';
 import type { Row } from './row.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -35,15 +36,12 @@ function names(): string[] {
   return files.map((file) => basename(file, '.ts')).filter((name) => !OTHERS.includes(name));
 }
 
-function readArguments(): { name: string; json: boolean } | undefined {
-  try {
-    const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean' } } });
-    const [name, ...more] = positionals;
-    if (name === undefined || more.length > 0 || !names().includes(name)) return undefined;
-    return { name, json: values.json === true };
-  } catch {
-    return undefined;
-  }
+function readArguments(args: string[]): { name: string; json: boolean } {
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { json: { type: 'boolean' } } });
+  const [name, ...more] = positionals;
+  if (name === undefined || more.length > 0) throw new Misused('one name is needed');
+  if (!names().includes(name)) throw new Misused(`there is no bench '${name}'`);
+  return { name, json: values.json === true };
 }
 
 function table(rows: readonly Row[]): string {
@@ -55,16 +53,20 @@ function table(rows: readonly Row[]): string {
   return lines.join('\n');
 }
 
-const asked = readArguments();
-if (asked === undefined) {
-  console.error(`usage: npm run bench -- <name> [--json]\nnames: ${names().join(', ')}`);
-  process.exit(2);
+async function main(args: string[]): Promise<number> {
+  const { name, json } = readArguments(args);
+  const { bench } = (await import(`./${name}.ts`)) as { bench: () => Promise<Row[]> };
+  const rows = await bench();
+  if (json) console.log(JSON.stringify({ machine: machine(), versions: versions(), rows }, null, 2));
+  else {
+    const { cpu, cores, memory } = machine();
+    const parts = Object.entries(versions()).map(([part, version]) => `${part} ${version}`);
+    console.log(`${table(rows)}\non ${cpu}, ${cores} cores, ${memory}; ${parts.join(', ')}`);
+  }
+  return 0;
 }
-const { bench } = (await import(`./${asked.name}.ts`)) as { bench: () => Promise<Row[]> };
-const rows = await bench();
-if (asked.json) console.log(JSON.stringify({ machine: machine(), versions: versions(), rows }, null, 2));
-else {
-  const { cpu, cores, memory } = machine();
-  const parts = Object.entries(versions()).map(([name, version]) => `${name} ${version}`);
-  console.log(`${table(rows)}\non ${cpu}, ${cores} cores, ${memory}; ${parts.join(', ')}`);
-}
+
+const USAGE = `usage: npm run bench -- <name> [--json]
+  names: ${names().join(', ')}`;
+
+process.exitCode = await runCommand(USAGE, process.argv.slice(2), main);

@@ -6,6 +6,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { MISUSED, Misused, runCommand } from '../../local/commandLine.ts';
 import type { Belief } from './belief.ts';
 import { BELIEFS } from './beliefs/index.ts';
 import { configOf } from './emulatorConfig.ts';
@@ -22,7 +23,6 @@ const USAGE = `usage: npm run conform -- ["<connection string>"] [--name <text>]
        npm run conform -- --emulator-config`;
 const DOCS = new URL('../../docs/', import.meta.url);
 const FAILED = 1;
-const MISUSED = 2;
 /** What Microsoft's emulator has no setting for. */
 const NOT_ON_EMULATOR: readonly ShapeName[] = ['partitioned', 'sendDisabled'];
 
@@ -44,10 +44,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const beliefs = chosen(values.only);
   const [connectionString] = positionals;
-  if (beliefs.length === 0 || positionals.length > 1) {
-    say(USAGE);
-    return MISUSED;
-  }
+  if (beliefs.length === 0) throw new Misused(`--only: no belief is called ${values.only}`);
+  if (positionals.length > 1) throw new Misused('only one connection string is possible');
   const target =
     connectionString === undefined
       ? localTarget()
@@ -107,7 +105,7 @@ function say(line: string): void {
 }
 
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await runCommand(USAGE, process.argv.slice(2), main);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = MISUSED;

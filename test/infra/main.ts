@@ -9,25 +9,22 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { runCommand } from '../../local/commandLine.ts';
 import type { Fields } from './arm/functions.ts';
 import { SCENARIOS } from './catalogs.ts';
 import { COMMITTED, committed, compile, deployed, INFRA, ROOT, withoutGenerator } from './compiled.ts';
 import { BICEP_VERSION, type Compiler, fetchCompiler, findCompiler } from './compiler.ts';
 import { differences } from './snapshot.ts';
 
+const USAGE = `usage: npm run infra -- [--write] [--offline]
+  --write    formats the templates and writes infra/azuredeploy.json anew
+  --offline  fetches no compiler; ends with 0 when none is there`;
 const FAILED = 1;
-const MISUSED = 2;
 const NO_COMPILER = 3;
 
 async function main(args: readonly string[]): Promise<number> {
   const options = { write: { type: 'boolean' }, offline: { type: 'boolean' } } as const;
-  let values: { write?: boolean; offline?: boolean };
-  try {
-    values = parseArgs({ args: [...args], options }).values;
-  } catch {
-    say('usage: npm run infra -- [--write] [--offline]');
-    return MISUSED;
-  }
+  const { values } = parseArgs({ args: [...args], options });
   const found = await findCompiler();
   if (found === undefined && values.offline) {
     say('there is no Bicep compiler here: nothing was compiled, the tests judge infra/azuredeploy.json');
@@ -106,4 +103,4 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await runCommand(USAGE, process.argv.slice(2), main);

@@ -7,10 +7,14 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { type RunningBroker, readConfig, startBroker } from '../../local/broker/index.ts';
+import { runCommand } from '../../local/commandLine.ts';
 import { BODIES, data, fullMessage, messageOf, PROPERTY_VALUES, types } from '../harness/typedMessage.ts';
 import { replayAll, sendRaw } from './replay.ts';
 
+const USAGE = `usage: npm run test:interop
+  lets the official .NET client judge the local broker; ends with 0 when dotnet is not here`;
 const PROJECT = join(import.meta.dirname, 'judge');
 const QUEUE = 'letters';
 const MATRIX = 'matrix';
@@ -120,7 +124,8 @@ async function check(what: string, counts: Counts, work: () => Promise<void>): P
   }
 }
 
-async function main(): Promise<number> {
+async function main(args: string[]): Promise<number> {
+  parseArgs({ args, options: {} });
   const version = await dotnet(['--version']);
   if (version?.code !== 0) {
     print('dotnet is not here: nothing was judged.');
@@ -149,4 +154,4 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-process.exitCode = await main();
+process.exitCode = await runCommand(USAGE, process.argv.slice(2), main);

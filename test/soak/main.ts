@@ -7,6 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startAzurite } from '../../local/azurite.ts';
+import { Misused, runCommand } from '../../local/commandLine.ts';
 import { withHeap } from '../harness/heap.ts';
 import { prepareLarge } from './large.ts';
 import { type Result, ROUND, soak } from './soak.ts';
@@ -14,6 +15,13 @@ import { type Result, ROUND, soak } from './soak.ts';
 /** Runs in one office: every source of it costs the app a look now and then. */
 const RUNS_AN_OFFICE = 20;
 const FAILED = 1;
+
+const USAGE = `usage: npm run soak -- [--runs <n>] [--seed <n>]
+       npm run soak -- --large [--letters <n>]
+  --runs     how many random runs; default 200
+  --seed     the first seed; default 1
+  --large    prepares a plan over very many recorded letters instead
+  --letters  how many; default 100000`;
 
 async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({
@@ -71,11 +79,11 @@ async function large(letters: number): Promise<number> {
 
 function wholeNumber(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new Error(`--${name} must be a whole number, not "${text}"`);
+  throw new Misused(`--${name} must be a whole number, not "${text}"`);
 }
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await runCommand(USAGE, process.argv.slice(2), main);
