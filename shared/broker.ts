@@ -117,6 +117,8 @@ export interface ReplayTarget {
 export interface TargetFacts {
   /** Where the facts come from. */
   readonly from: 'resource-manager' | 'administration' | 'none';
+  /** Where nothing could be read because the office may not: the right that is missing, and the scope. */
+  readonly forbidden?: string;
   /** `missing`: there is no such entity. */
   readonly status?: 'active' | 'disabled' | 'send-disabled' | 'receive-disabled' | 'missing';
   /** `false`, or the window in ms. */

@@ -36,6 +36,8 @@ export interface BrokerOptions {
   readonly sasKey?: SasKey;
   /** Further keys, with what they allow and where. */
   readonly sasKeys?: readonly SasKey[];
+  /** Scopes of the roles of those who ask Resource Manager, such as `queues/orders`; without them, the whole namespace. */
+  readonly readable?: readonly string[];
   /**
    * Whether a deferred dead letter of an entity with sessions can be received by number only over the connection that
    * deferred it, and is answered with session-lock-lost elsewhere. Default `true`: so it was seen on Azure.
@@ -151,6 +153,7 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
   const administration = await startAdministration(administered, {
     host,
     port: options.adminPort ?? 0,
+    readable: options.readable,
     sasKeys,
     tokenClock,
     log,

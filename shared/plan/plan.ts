@@ -86,6 +86,7 @@ export const FINDING_CODES = [
   'target-disabled',
   'target-unknown',
   'target-unreachable',
+  'facts-forbidden',
   'duplicate-detection-unknown',
   'duplicate-window',
   'sessions-unknown',
@@ -120,6 +121,7 @@ export interface Finding {
 /** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */
 export const factsSchema = z.object({
   from: z.enum(['resource-manager', 'administration', 'none']),
+  forbidden: z.string().optional(),
   status: z.enum(['active', 'disabled', 'send-disabled', 'receive-disabled', 'missing']).optional(),
   duplicateDetection: z.union([z.literal(false), z.number()]).optional(),
   requiresSession: z.boolean().optional(),

@@ -25,6 +25,7 @@ export function completeFacts(source: Source, read: TargetFacts): Facts {
   const stated = source.entity;
   return {
     from: read.from,
+    ...(read.forbidden !== undefined && { forbidden: read.forbidden }),
     status: read.status,
     duplicateDetection: read.duplicateDetection ?? stated.duplicateDetection,
     requiresSession: read.requiresSession ?? stated.requiresSession,
@@ -44,13 +45,14 @@ export function sourceFindings(source: Source, action: Action, choices: Choices,
   }
   if (facts.status === 'missing') codes.push('target-unknown');
   if (facts.status === 'disabled' || facts.status === 'send-disabled') codes.push('target-disabled');
+  const forbidden = forbiddenFindings(facts);
   // Copies in a sandbox are thrown away: what would lose a letter cannot lose one there.
-  if (choices.target === 'sandbox') return codes.map(blocking);
+  if (choices.target === 'sandbox') return [...codes.map(blocking), ...forbidden];
   if (facts.duplicateDetection === undefined) codes.push('duplicate-detection-unknown');
   if (facts.requiresSession === undefined) codes.push('sessions-unknown');
   if (facts.requiresSession === true && source.mode === 'defer') codes.push('sessions-held');
   if (facts.deadLettersOnExpiry === undefined) codes.push('expiry-unknown');
-  return [...codes.map(blocking), ...fanOutFindings(source, choices)];
+  return [...codes.map(blocking), ...forbidden, ...fanOutFindings(source, choices)];
 }
 
 const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
@@ -68,6 +70,13 @@ const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
 
 function blocking(code: FindingCode): Finding {
   return { code, level: 'block', letters: 0, message: BLOCKS[code] ?? code };
+}
+
+/** A warning alone: what the catalog states may be enough, and what is unknown blocks by itself. */
+function forbiddenFindings({ forbidden }: Facts): Finding[] {
+  if (forbidden === undefined) return [];
+  const message = `the target cannot be looked at: ${forbidden}. The roles Data Receiver and Data Sender on it include that; where there is no such entity, the answer is the same`;
+  return [{ code: 'facts-forbidden', level: 'warn', letters: 0, message }];
 }
 
 function fanOutFindings(source: Source, { target, acceptFanOut }: Choices): Finding[] {

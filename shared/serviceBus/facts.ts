@@ -9,7 +9,7 @@ import type { Described } from './description.ts';
 import { LOOPBACK, readFactSettings } from './factSettings.ts';
 import { type Identity, identityFor } from './identity.ts';
 import { orAbort } from './orAbort.ts';
-import { readDeadLetterCount, readResource } from './resourceManager.ts';
+import { ReadRefused, readDeadLetterCount, readResource, type TargetKind } from './resourceManager.ts';
 
 type Settings = Readonly<Record<string, string | undefined>>;
 
@@ -60,7 +60,7 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
     return (await identity.tokenFor(scope, signal)).token;
   }
 
-  function waysFor({ namespace: { connection, host, resourceId } }: Source): Way[] {
+  function waysFor({ of: source, namespace: { connection, host, resourceId } }: Source): Way[] {
     const ways: Way[] = [];
     if (resourceId !== undefined) {
       const manager = {
@@ -69,7 +69,7 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
       };
       ways.push({
         from: 'resource-manager',
-        read: (entity, signal) => readResource(manager, resourceId, host, entity, signal),
+        read: (entity, signal) => readResource(manager, resourceId, host, kindOf(source, entity), entity, signal),
         count: (of, signal) => readDeadLetterCount(manager, resourceId, host, of, signal),
       });
     }
@@ -88,6 +88,7 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
   const facts: FactReader = async (source, entity) => {
     const ways = waysFor(source);
     const end = performance.now() + timeoutMs;
+    let refused: ReadRefused | undefined;
     if (ways.length === 0) log(`facts ${source.name}: its namespace has neither resourceId nor connection string`);
     for (const [index, { from, read }] of ways.entries()) {
       const left = Math.max(1, Math.floor(end - performance.now()));
@@ -95,11 +96,12 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
       try {
         return { from, ...(await orAbort(read(entity, signal), signal)) };
       } catch (error) {
+        if (error instanceof ReadRefused) refused = error;
         const why = signal.aborted ? 'there was no answer in time' : printable(errorText(error, LOG_LENGTH));
         log(`facts ${source.name}: nothing about "${entity}" from ${from}: ${why}`);
       }
     }
-    return { from: 'none' };
+    return { from: 'none', ...(refused !== undefined && { forbidden: refused.message }) };
   };
 
   /** The way that a source's count is read by, and why and until when it is not. */
@@ -131,6 +133,12 @@ export function createReaders({ settings, log, timeoutMs = TIMEOUT_MS }: FactRea
   };
 
   return { facts, count };
+}
+
+/** A source's letters go to queues, but for its own topic. */
+function kindOf(source: Entity, entity: string): TargetKind {
+  const isTopic = source.kind === 'subscription' && source.topic.toLowerCase() === entity.toLowerCase();
+  return isTopic ? 'topics' : 'queues';
 }
 
 interface Way {

@@ -35,9 +35,29 @@ const NOT_THE_ENTITY: ReadonlySet<string> = new Set([
   'SubscriptionNotFound',
 ]);
 
+/** The kinds of entity that messages are sent to, as resource ids name them. */
+export type TargetKind = 'queues' | 'topics';
+
 /**
- * Reads the queue or topic `entity` of the namespace with this resource id. `status` is `missing` when there is neither.
- * Throws an `Error` that says why nothing can be told; it holds no secret.
+ * Resource Manager does not let the office read something. It authorizes before it looks: where roles are an entity's own, an entity
+ * that does not exist is refused in the same words.
+ */
+export class ReadRefused extends Error {
+  override readonly name = 'ReadRefused';
+
+  constructor({ pathname }: URL, told: string) {
+    const kinds = pathname
+      .split('/')
+      .slice(7)
+      .filter((_, index) => index % 2 === 0);
+    super(`it needs Microsoft.ServiceBus/${kinds.join('/')}/read on ${decodeURIComponent(pathname)} (${told})`);
+  }
+}
+
+/**
+ * Reads the queue or topic `entity` of the namespace with this resource id. `status` is `missing` when there is none of that kind: only
+ * the kind that is meant is asked for, since a role on a topic tells nothing about a queue of its name.
+ * Throws {@link ReadRefused}, or an `Error` that says why nothing can be told; it holds no secret.
  *
  * @param host the host that messages go to: facts about another namespace would be worse than none
  */
@@ -45,17 +65,15 @@ export async function readResource(
   manager: ResourceManager,
   resourceId: string,
   host: string,
+  kind: TargetKind,
   entity: string,
   signal: AbortSignal,
 ): Promise<Described> {
   const { url } = manager;
   const base = baseOf(resourceId, host);
   const token = await manager.tokenFor(scopeOf(url), signal);
-  for (const kind of ['queues', 'topics']) {
-    const described = await readOne(addressOf(url, base, `${kind}/${segment(entity)}`), token, entity, signal);
-    if (described !== undefined) return readDescription(described);
-  }
-  return { status: 'missing' };
+  const described = await readOne(addressOf(url, base, `${kind}/${segment(entity)}`), token, entity, signal);
+  return described === undefined ? { status: 'missing' } : readDescription(described);
 }
 
 const countsSchema = z.object({ countDetails: z.object({ deadLetterMessageCount: z.number().int().min(0) }) });
@@ -126,6 +144,8 @@ async function readOne(url: URL, token: string, entity: string, signal: AbortSig
   }
   const error = errorSchema.safeParse(json).data?.error;
   if (response.status === 404 && error !== undefined && isAboutEntity(error)) return undefined;
+  if (response.status === 403)
+    throw new ReadRefused(url, `Resource Manager answered 403, ${error?.code ?? 'no reason'}`);
   const told = error === undefined ? '' : `, ${error.code}: ${error.message}`;
   throw new Error(`Resource Manager answered ${response.status}${told}`);
 }

@@ -50,32 +50,41 @@ interface Asking {
   readonly settings?: Settings;
   readonly resourceId?: string | undefined;
   readonly timeoutMs?: number;
+  /** What the source is of; a queue by default. */
+  readonly source?: Record<string, string> | undefined;
 }
 
 /** Asks as a new office does; gives the lines that it logged, too. */
-async function ask(entity: string, { settings = {}, resourceId, timeoutMs }: Asking) {
+async function ask(entity: string, { settings = {}, resourceId, timeoutMs, source }: Asking) {
   const lines: string[] = [];
   const namespace = { connection: 'Bus', ...(resourceId !== undefined && { resourceId }) };
   const owner = { team: 'shop', contact: 'shop@example.org' };
-  const sources = [{ name: 'orders', queue: 'orders', mode: 'defer', owner }];
+  const of = source ?? { queue: 'orders' };
+  const sources = [{ name: 'orders', ...of, mode: 'defer', owner }];
   const all = settings.Bus__fullyQualifiedNamespace ? settings : { Bus: broker.connectionString, ...settings };
   const catalog = parseCatalog({ version: 1, office: 'test', namespaces: { main: namespace }, sources }, all);
-  const [source] = catalog.sources;
-  if (source === undefined) throw new Error('a catalog with one entry has one source');
+  const [first] = catalog.sources;
+  if (first === undefined) throw new Error('a catalog with one entry has one source');
   const read = createFactReader({
     settings: all,
     log: (line) => lines.push(line),
     ...(timeoutMs !== undefined && { timeoutMs }),
   });
-  return { facts: await read(source, entity), lines };
+  return { facts: await read(first, entity), lines };
 }
 
 /** Asks one of the broker's interfaces alone. */
-function askLocal(from: TargetFacts['from'], entity: string) {
-  if (from === 'administration') return ask(entity, { settings: { DLO_ADMINISTRATION_URL: local() } });
-  const settings = { DLO_RESOURCE_MANAGER_URL: local(), Bus: undefined, Bus__fullyQualifiedNamespace: 'localhost' };
-  return ask(entity, { settings, resourceId: NAMESPACE });
+function askLocal(from: TargetFacts['from'], entity: string, source?: Asking['source']) {
+  if (from === 'administration') return ask(entity, { settings: { DLO_ADMINISTRATION_URL: local() }, source });
+  return askManager(local(), entity, source);
 }
+
+function askManager(url: string, entity: string, source?: Asking['source']) {
+  const settings = { DLO_RESOURCE_MANAGER_URL: url, Bus: undefined, Bus__fullyQualifiedNamespace: 'localhost' };
+  return ask(entity, { settings, resourceId: NAMESPACE, source });
+}
+
+const BILLING = { topic: 'Events', subscription: 'billing' };
 
 /** A server that answers what the test wants; counts what it was asked. */
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -128,7 +137,7 @@ describe.each(FROM)('facts from %s', (from) => {
   });
 
   it('tell of a topic what topics have', async () => {
-    const { facts } = await askLocal(from, 'events');
+    const { facts } = await askLocal(from, 'events', BILLING);
     expect(facts).toMatchObject({ from, status: 'active', duplicateDetection: false, partitioned: false });
     expect(facts).not.toHaveProperty('requiresSession');
     expect(facts).not.toHaveProperty('lockDuration');
@@ -149,6 +158,39 @@ describe.each(FROM)('facts from %s', (from) => {
   });
 });
 
+describe('with roles on single entities', () => {
+  let careful: RunningBroker;
+  beforeAll(async () => {
+    const config = brokerConfig({ plain: {}, other: {} }, { events: { billing: {} } });
+    careful = await startBroker({ config, readable: ['queues/plain', 'topics/events'] });
+  });
+  afterAll(() => careful?.close());
+  const asked = (entity: string, source?: Asking['source']) =>
+    askManager(`http://127.0.0.1:${careful.adminPort}`, entity, source);
+
+  it.each([
+    ['a queue', 'plain', undefined],
+    ['a topic, which is not asked for as a queue first', 'events', BILLING],
+    ['a queue that letters of a subscription go to', 'plain', BILLING],
+  ] as const)('the facts of %s are read', async (_what, entity, source) => {
+    const { facts, lines } = await asked(entity, source);
+    expect(facts).toMatchObject({ from: 'resource-manager', status: 'active', duplicateDetection: false });
+    expect(lines).toEqual([]);
+  });
+
+  it.each([
+    ['without a role on it', 'other'],
+    ['that is not there, of which Resource Manager tells no more', 'ohter'],
+  ])('an entity %s leaves the facts unknown, with the right that is missing and where', async (_what, entity) => {
+    const { facts } = await asked(entity);
+    const scope = `${NAMESPACE}/queues/${entity}`;
+    expect(facts).toEqual({
+      from: 'none',
+      forbidden: `it needs Microsoft.ServiceBus/namespaces/queues/read on ${scope} (Resource Manager answered 403, AuthorizationFailed)`,
+    });
+  });
+});
+
 describe('the way to the facts', () => {
   it('is Resource Manager before the administration interface', async () => {
     const settings = { DLO_RESOURCE_MANAGER_URL: local(), DLO_ADMINISTRATION_URL: local() };
@@ -162,8 +204,9 @@ describe('the way to the facts', () => {
     const settings = { DLO_RESOURCE_MANAGER_URL: url, DLO_ADMINISTRATION_URL: local() };
     const { facts, lines } = await ask('plain', { settings, resourceId: NAMESPACE });
     expect(facts).toMatchObject({ from: 'administration', duplicateDetection: false });
+    expect(facts).not.toHaveProperty('forbidden');
     expect(lines).toEqual([
-      'facts orders: nothing about "plain" from resource-manager: Resource Manager answered 403, AuthorizationFailed: The client has no authorization.',
+      `facts orders: nothing about "plain" from resource-manager: it needs Microsoft.ServiceBus/namespaces/queues/read on ${NAMESPACE}/queues/plain (Resource Manager answered 403, AuthorizationFailed)`,
     ]);
   });
 
@@ -418,7 +461,10 @@ describe('the count of dead letters', () => {
       Bus__fullyQualifiedNamespace: 'localhost',
     };
     const refused = counter({ queue: 'plain' }, settings, NAMESPACE);
-    const unread = { unread: 'nothing from resource-manager: Resource Manager answered 403' };
+    const right = `Microsoft.ServiceBus/namespaces/queues/read on ${NAMESPACE}/queues/plain`;
+    const unread = {
+      unread: `nothing from resource-manager: it needs ${right} (Resource Manager answered 403, no reason)`,
+    };
     expect([await refused.next(), await refused.next(), await refused.next()]).toEqual([unread, unread, unread]);
     expect([refused.asked(), server.asked.length, refused.lines.length]).toEqual([1, 1, 1]);
 

@@ -56,6 +56,17 @@ describe('where letters go back to', () => {
 });
 
 describe('findings about the source', () => {
+  test('a target that may not be looked at is one by itself, with the right and the scope', () => {
+    const read: TargetFacts = { from: 'none', forbidden: 'it needs Microsoft.ServiceBus/namespaces/queues/read on /x' };
+    expect(codes({}, 'replay', {}, read)).toEqual(['warn facts-forbidden']);
+    expect(codes({}, 'replay', { target: 'sandbox' }, read)).toContain('warn facts-forbidden');
+    expect(codes({ entity: {} }, 'replay', {}, read)).toContain('block duplicate-detection-unknown');
+    expect(codes({}, 'discard', {}, read)).toEqual([]);
+    const source = aSource({ entity: KNOWN });
+    const [finding] = sourceFindings(source, 'replay', CHOICES, facts(source, read));
+    expect(finding?.message).toContain('it needs Microsoft.ServiceBus/namespaces/queues/read on /x');
+  });
+
   test('there are none when everything is known and plain', () => {
     expect(codes({})).toEqual([]);
     expect(codes({ entity: { ...KNOWN, duplicateDetection: 'PT10M', deadLettersOnExpiry: false } })).toEqual([]);

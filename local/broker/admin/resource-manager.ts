@@ -1,7 +1,7 @@
 /**
  * The Azure Resource Manager reads of a namespace, its queues, topics, subscriptions and rules (REST reference,
  * Microsoft.ServiceBus 2024-01-01). Whatever subscription, group and namespace a resource id names, it is this broker:
- * a catalog for Azure can be tried here unchanged.
+ * a catalog for Azure can be tried here unchanged. It authorizes before it looks, as Resource Manager does.
  */
 import type { Described, Description } from './description.ts';
 import { describeNode } from './description.ts';
@@ -37,6 +37,7 @@ export function readResource(
   path: string,
   query: URLSearchParams,
   administered: Administered,
+  readable: readonly string[] = [EVERYTHING],
 ): ResourceAnswer {
   if (!query.get('api-version')) {
     return failure(400, 'MissingApiVersionParameter', 'The api-version query parameter (?api-version=) is required.');
@@ -45,6 +46,11 @@ export function readResource(
   if (!match) return failure(404, 'InvalidResourceType', `The resource '${path}' is of no type that is known here.`);
   if (method !== 'GET') return failure(405, 'MethodNotAllowed', 'This broker answers reads only.');
   const [, namespaceName = '', kind, encodedName, encodedSubscription] = match;
+  if (!mayRead(path, readable)) {
+    const types = ['namespaces', kind, encodedSubscription && 'subscriptions'].filter(Boolean).join('/');
+    const message = `The client does not have authorization to perform action 'Microsoft.ServiceBus/${types}/read' over scope '${path}' or the scope is invalid.`;
+    return failure(403, 'AuthorizationFailed', message);
+  }
   if (kind === undefined) return { status: 200, body: namespaceResource(path, namespaceName, administered) };
   const name = nameOf(encodedName ?? '');
   const subscription = encodedSubscription === undefined ? undefined : nameOf(encodedSubscription);
@@ -61,6 +67,15 @@ export function readResource(
     status: 200,
     body: { id: path, name: subscription ?? name, type, location: LOCATION, properties: propertiesOf(description) },
   };
+}
+
+/** The scope of a role on the whole namespace. */
+const EVERYTHING = '';
+
+/** Whether a role on one of these scopes covers the resource at `path`: a scope covers all that is below it. */
+function mayRead(path: string, readable: readonly string[]): boolean {
+  const inside = `/${path.split('/').slice(9).join('/')}/`.toLowerCase();
+  return readable.some((scope) => scope === EVERYTHING || inside.startsWith(`/${scope.toLowerCase()}/`));
 }
 
 /** Slashes in names are written as tildes in resource ids. */

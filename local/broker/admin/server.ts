@@ -15,6 +15,8 @@ export interface AdminOptions {
   readonly sasKeys: readonly SasKey[];
   /** Time by which tokens expire. */
   readonly tokenClock: Clock;
+  /** Scopes below the namespace that Resource Manager lets callers read, such as `queues/orders`; without them, everything. */
+  readonly readable?: readonly string[] | undefined;
   readonly log: (line: string) => void;
 }
 
@@ -75,7 +77,13 @@ async function answer(
     const body = await bodyOf(request);
     authorize(headers.authorization, url.pathname, isResource, options);
     if (isResource) {
-      const { status, body: json } = readResource(method, url.pathname, url.searchParams, administered);
+      const { status, body: json } = readResource(
+        method,
+        url.pathname,
+        url.searchParams,
+        administered,
+        options.readable,
+      );
       reply = { status, type: JSON_TYPE, body: JSON.stringify(json) };
     } else {
       const path = decodedPath(url.pathname);

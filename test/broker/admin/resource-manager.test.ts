@@ -27,6 +27,29 @@ async function get(path: string, options: { version?: string; token?: string | n
   return { status: response.status, body };
 }
 
+describe('roles on single entities', () => {
+  it('are asked for before anything is looked for', async () => {
+    const other = await Bench.start({ q: {}, r: {} }, { t: ['s'] }, { readable: ['queues/q', 'topics/t'] });
+    const status = async (path: string) => {
+      const url = `http://127.0.0.1:${other.broker.adminPort}${NAMESPACE}${path}?api-version=2024-01-01`;
+      const answer = await fetch(url, { headers: { authorization: 'Bearer any' } });
+      const { error } = (await answer.json()) as { error?: { code: string } };
+      return error ? `${answer.status} ${error.code}` : answer.status;
+    };
+    try {
+      expect(await status('/queues/Q')).toBe(200);
+      expect(await status('/topics/t')).toBe(200);
+      expect(await status('/topics/t/subscriptions/s')).toBe(200);
+      expect(await status('/topics/t/subscriptions/nowhere')).toBe('404 ResourceNotFound');
+      for (const path of ['/queues/r', '/queues/nowhere', '/queues/t', '/topics/q', '/queues/q2', '']) {
+        expect(await status(path)).toBe('403 AuthorizationFailed');
+      }
+    } finally {
+      await other.close();
+    }
+  });
+});
+
 describe('a resource', () => {
   it('is a queue, with its settings and true counts', async () => {
     const client = bench.client();
