@@ -109,6 +109,12 @@ export const ERRORS = {
     title: 'The store does not answer',
     action: 'Nothing was lost. Try again; GET /health tells more.',
   },
+  DLO_ROW_REFUSED: {
+    status: 500,
+    title: 'The store does not take what was to be written',
+    action:
+      'Nothing was lost, and trying again does not help: it is too large for the store, or not in its form. Report it.',
+  },
   DLO_RECORD_UNREADABLE: {
     status: 409,
     title: 'A stored record cannot be read',

@@ -16,6 +16,9 @@ export interface Cause {
   readonly words: string;
 }
 
+/** Stands for a cause whose words the store does not take. */
+export const NOT_RECORDED = '(its words are not recorded)';
+
 /** Longest cause in words. */
 export const MAX_CAUSE = 300;
 

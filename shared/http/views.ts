@@ -91,6 +91,7 @@ export function letterView(source: Source, record: LetterRecord) {
     maybeSentBy: record.maybeSentBy ?? null,
     office: record.office,
     cut: record.cut,
+    refused: record.refused ?? null,
     fate: record.closed === undefined ? null : fateView(record),
   };
 }

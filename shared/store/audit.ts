@@ -8,7 +8,7 @@ import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import { parsePlanId } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { descendingKey, fingerprintCell, readable, time } from './rows.ts';
-import { MAX_STEPS, odata, Table } from './table.ts';
+import { isRefused, MAX_STEPS, odata, type RowWrite, Table } from './table.ts';
 
 /** What is audited. */
 export const OPERATIONS = [
@@ -79,7 +79,7 @@ export class AuditStore {
     const rowKey = `${descendingKey(entry.at)}-${this.#newId()}`;
     const letters = entry.letters ?? [];
     // Its key is new, so this adds a row; an insert that is tried again after a lost answer would find its own.
-    await this.#table.merge({
+    await this.#put({
       partitionKey,
       rowKey,
       at: new Date(entry.at),
@@ -99,7 +99,17 @@ export class AuditStore {
   /** Closes an entry with its outcome, at most 1,000 characters. */
   async close(key: string, outcome: string, at: number): Promise<void> {
     const [partitionKey = '', rowKey = ''] = key.split('/');
-    await this.#table.merge({ partitionKey, rowKey, outcome: cut(outcome), closedAt: new Date(at) });
+    await this.#put({ partitionKey, rowKey, outcome: cut(outcome), closedAt: new Date(at) });
+  }
+
+  /** An outcome may quote strangers: where the store will never take it, the entry is written without it. */
+  async #put(row: RowWrite): Promise<void> {
+    try {
+      await this.#table.merge(row);
+    } catch (error) {
+      if (!isRefused(error) || row.closedAt === undefined) throw error;
+      await this.#table.merge({ ...row, outcome: 'closed; the store did not take the words of its outcome' });
+    }
   }
 
   /** An entry for something that needs no second half. */

@@ -58,8 +58,14 @@ export function foundText(found: Classification, cutter: Cutter): string {
   }
   cutter.cut.push('evidence', 'layers');
   const bare: Layer[] = layers.map(({ dialect, layer }) => ({ dialect, layer, evidence: {} }));
-  return JSON.stringify({ evidence: {}, layers: bare, ...more });
+  const text = JSON.stringify({ evidence: {}, layers: bare, ...more });
+  if (text.length <= MAX_CELL) return text;
+  cutter.cut.push('violations', 'unread');
+  return NOTHING_FOUND;
 }
+
+/** The cell that holds nothing. */
+export const NOTHING_FOUND = JSON.stringify({ evidence: {}, layers: [] });
 
 /** Reason, exception type and message type have columns of their own; the description is the letter's. */
 function withoutColumns(evidence: Evidence): Evidence {

@@ -4,13 +4,22 @@
  */
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
-import { type Fingerprint, parseFingerprint } from '../classify/fingerprint.ts';
+import { type Fingerprint, NOT_RECORDED, parseFingerprint } from '../classify/fingerprint.ts';
 import { addTo, type Group, mergeGroups } from '../groups/group.ts';
 import { parseSequenceNumber, type SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
 import { json, readable, time } from './rows.ts';
-import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
+import {
+  isRefused,
+  MAX_STEPS,
+  odata,
+  type RowWrite,
+  type Step,
+  StoreConflict,
+  type StoredRow,
+  Table,
+} from './table.ts';
 
 /** Name of the table. */
 export const GROUPS_TABLE = 'groups';
@@ -71,7 +80,18 @@ export class GroupStore {
   async #flush(source: SourceKey): Promise<void> {
     const groups = [...(this.#waiting.get(source)?.values() ?? [])];
     this.#waiting.delete(source);
-    for (let i = 0; i < groups.length; i += MAX_STEPS) await this.#merge(source, groups.slice(i, i + MAX_STEPS));
+    for (let i = 0; i < groups.length; i += MAX_STEPS) await this.#mergePart(source, groups.slice(i, i + MAX_STEPS));
+  }
+
+  /** What the store will never take as it is keeps no other group from being counted: each goes alone, and then without its words. */
+  async #mergePart(source: SourceKey, groups: readonly Group[]): Promise<void> {
+    try {
+      await this.#merge(source, groups);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      if (groups.length === 1) await this.#merge(source, groups.map(wordless));
+      else for (const group of groups) await this.#mergePart(source, [group]);
+    }
   }
 
   async #merge(source: SourceKey, groups: readonly Group[]): Promise<void> {
@@ -183,23 +203,31 @@ export class GroupStore {
     return this.#inTurn(steps);
   }
 
-  /** Steps of one partition, a hundred at a time; where one of them is refused, each alone. Returns whether none was refused. */
+  /**
+   * Steps of one partition, a hundred at a time; where one of them is lost to another writer or not taken, each alone, and without
+   * its words. Returns whether none was lost.
+   */
   async #inTurn(steps: readonly Step[]): Promise<boolean> {
     let isComplete = true;
     for (let i = 0; i < steps.length; i += MAX_STEPS) {
       const part = steps.slice(i, i + MAX_STEPS);
-      if (await this.#try(part)) continue;
-      for (const step of part) isComplete = (await this.#try([step])) && isComplete;
+      if ((await this.#try(part)) === 'written') continue;
+      for (const step of part) {
+        let outcome = await this.#try([step]);
+        if (outcome === 'refused' && 'row' in step) outcome = await this.#try([withoutWords(step)]);
+        isComplete &&= outcome === 'written';
+      }
     }
     return isComplete;
   }
 
-  async #try(steps: readonly Step[]): Promise<boolean> {
+  async #try(steps: readonly Step[]): Promise<'written' | 'lost' | 'refused'> {
     try {
       await this.#table.transact(steps);
-      return true;
+      return 'written';
     } catch (error) {
-      if (error instanceof StoreConflict) return false;
+      if (error instanceof StoreConflict) return 'lost';
+      if (isRefused(error)) return 'refused';
       throw error;
     }
   }
@@ -219,6 +247,20 @@ export class GroupStore {
 async function pause(tries: number): Promise<void> {
   const ms = Math.random() * Math.min(10 * tries, 100);
   await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** A group without strangers' words. */
+function wordless(group: Group): Group {
+  return { ...group, cause: NOT_RECORDED, messageTypes: [] };
+}
+
+function withoutWords(step: Exclude<Step, { kind: 'delete' }>): Step {
+  const { cause, messageTypes } = step.row;
+  const bare = {
+    ...(cause !== undefined && { cause: NOT_RECORDED }),
+    ...(messageTypes !== undefined && { messageTypes: '[]' }),
+  };
+  return { ...step, row: { ...step.row, ...bare } };
 }
 
 function stepFor(source: SourceKey, group: Group, row: StoredRow | undefined, writeId: string): Step {

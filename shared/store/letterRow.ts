@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
-import { type Cause, causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import { type Cause, causeOf, type Fingerprint, NOT_RECORDED } from '../classify/fingerprint.ts';
 import { clean, LIMIT, present } from '../classify/text.ts';
 import {
   identityDigest,
@@ -13,8 +13,8 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
-import { foundCell, foundText } from './foundCell.ts';
-import { Cutter, checked, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
+import { foundCell, foundText, NOTHING_FOUND } from './foundCell.ts';
+import { Cutter, checked, cutCell, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
 
 /** How a letter left. `gone`: it was not there any more, and not by the office's doing. */
@@ -35,6 +35,8 @@ export interface LetterRecord {
   readonly firstSeen: number;
   /** Columns that were cut to the table's limits. */
   readonly cut: readonly string[];
+  /** Why the store did not take the whole record; then what the message says in words is not on it. */
+  readonly refused?: string;
   /** A plan that may have sent it already, although the letter is still here. */
   readonly maybeSentBy?: PlanId;
   /** Absent while the letter is open. */
@@ -97,6 +99,8 @@ const rowSchema = z.object({
   found: foundCell.optional(),
   firstSeen: time,
   cut: json(z.array(z.string())),
+  /** Absent in rows written before there were bare records. */
+  refused: z.string().optional(),
   fate: z.enum(['open', ...FATES]),
   closedAt: time.optional(),
   closedBy: planId.optional(),
@@ -143,8 +147,49 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     ...foundCells(found, cutter),
     ...causeCells(found),
     firstSeen: new Date(now),
-    cut: JSON.stringify(cutter.cut),
+    cut: cutCell(cutter.cut),
+    refused: '',
     fate: 'open',
+  };
+}
+
+/** What stands in the columns with strangers' words when the store does not take them. The message's identity stays. */
+const BARE: Readonly<Record<string, string | undefined>> = {
+  correlationId: undefined,
+  subject: undefined,
+  contentType: undefined,
+  to: undefined,
+  replyTo: undefined,
+  reason: undefined,
+  description: undefined,
+  properties: '[]',
+  evidenceReason: '',
+  exceptionType: '',
+  messageType: '',
+  classifyError: '',
+  found: NOTHING_FOUND,
+  cause: NOT_RECORDED,
+  cut: cutCell([
+    'correlationId',
+    'subject',
+    'contentType',
+    'to',
+    'replyTo',
+    'reason',
+    'description',
+    'properties',
+    'evidence',
+  ]),
+};
+
+/** The same row without strangers' words, for a store that refuses it for good; `why` is told on the record. */
+export function toBareRow(row: RowWrite, why: string): RowWrite {
+  const cells = Object.entries(row).map(([name, cell]) => [name, name in BARE ? BARE[name] : cell] as const);
+  return {
+    ...Object.fromEntries(cells),
+    partitionKey: row.partitionKey,
+    rowKey: row.rowKey,
+    refused: why.slice(0, 500),
   };
 }
 
@@ -185,7 +230,8 @@ export function toRejudged(record: LetterRecord, found: Classification, isReread
     ...causeCells(found),
     // Made of recorded evidence, which may be cut, it could be another one.
     ...(!isReread && { fingerprint: record.fingerprint }),
-    cut: JSON.stringify([...new Set([...kept, ...cutter.cut])]),
+    cut: cutCell([...kept, ...cutter.cut]),
+    ...(isReread && { refused: '' }),
   };
 }
 
@@ -224,12 +270,13 @@ function fittingProperties(properties: readonly LetterProperty[], cutter: Cutter
         ? cutter.text(`properties.${property.name}`, property.value, 2048)
         : property.value;
     const entry = { ...property, value: value ?? null };
-    room -= JSON.stringify(entry).length + 1;
-    if (room < 0) {
-      cutter.cut.push('properties');
-      break;
+    const length = JSON.stringify(entry).length + 1;
+    // One that is too large by itself keeps no other from its place.
+    if (length > room) cutter.cut.push('properties');
+    else {
+      room -= length;
+      fitting.push(entry);
     }
-    fitting.push(entry);
   }
   return fitting;
 }
@@ -243,6 +290,7 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
     ...(fingerprint && cause !== undefined ? { fingerprint, cause } : told(causeOf(evidence))),
     firstSeen: row.firstSeen,
     cut: row.cut,
+    ...(row.refused && { refused: row.refused }),
     ...(row.maybeSentBy !== undefined && { maybeSentBy: row.maybeSentBy }),
     ...(row.fate !== 'open' && {
       closed: { fate: row.fate, at: row.closedAt ?? 0, ...(row.closedBy !== undefined && { planId: row.closedBy }) },

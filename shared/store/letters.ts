@@ -22,12 +22,14 @@ import {
   type LetterRecord,
   readable,
   sequenceNumber,
+  toBareRow,
   toRejudged,
   toRow,
 } from './letterRow.ts';
 import { fingerprintCell, numberKey, time } from './rows.ts';
 import {
   type Cell,
+  isRefused,
   MAX_STEPS,
   odata,
   type RowWrite,
@@ -48,6 +50,17 @@ const MAX_SPAN = 500n;
 
 /** Rows that are looked up by their keys before the first of them is handed on. */
 const LOOKED_UP_AT_ONCE = 100;
+
+/** A letter and its row to be written. */
+interface Made {
+  readonly letter: Letter;
+  readonly row: RowWrite;
+}
+
+/** A record and its row to be written. */
+interface Rejudged extends VersionedLetter {
+  readonly row: RowWrite;
+}
 
 /** The letters table. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class LetterStore {
@@ -72,18 +85,30 @@ export class LetterStore {
       letter,
       row: toRow(source, this.#office, letter, classification, now),
     }));
-    const results = await inParallel(inWrites(made), async (part): Promise<Recorded[]> => {
-      const rows = part.map(({ row }) => row);
-      try {
-        await this.#table.transact(rows.map((row) => ({ kind: 'insert', row })));
-        return part.map(() => 'new');
-      } catch (error) {
-        if (!(error instanceof StoreConflict)) throw error;
-        // Rare: some are known already, after a crash between recording and holding.
-        return this.#recordAgain(rows, part);
-      }
-    });
-    return results.flat();
+    return (await inParallel(inWrites(made), (part) => this.#recordPart(part))).flat();
+  }
+
+  /** What the store will never take as it is keeps no other letter from being recorded: each goes alone, and then bare. */
+  async #recordPart(part: readonly Made[]): Promise<Recorded[]> {
+    try {
+      return await this.#recordTogether(part);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      if (part.length > 1) return (await inParallel(part, (one) => this.#recordPart([one]))).flat();
+      return this.#recordTogether(part.map(({ letter, row }) => ({ letter, row: toBareRow(row, error.message) })));
+    }
+  }
+
+  async #recordTogether(part: readonly Made[]): Promise<Recorded[]> {
+    const rows = part.map(({ row }) => row);
+    try {
+      await this.#table.transact(rows.map((row) => ({ kind: 'insert', row })));
+      return part.map(() => 'new');
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error;
+      // Rare: some are known already, after a crash between recording and holding.
+      return this.#recordAgain(rows, part);
+    }
   }
 
   /**
@@ -135,16 +160,32 @@ export class LetterStore {
       row: toRejudged(change.record, change.classification, change.isReread),
     }));
     let written = 0;
-    for (const part of inWrites(made)) {
-      try {
-        await this.#table.transact(part.map(({ row, etag }) => ({ kind: 'merge', row, etag })));
-        written += part.length;
-      } catch (error) {
-        if (!(error instanceof StoreConflict)) throw error;
-        written += await this.#rejudgeChanged(part); // one of them was recorded, closed or removed since it was read
-      }
-    }
+    for (const part of inWrites(made)) written += await this.#rejudgePart(part);
     return written;
+  }
+
+  /** As {@link #recordPart}. */
+  async #rejudgePart(part: readonly Rejudged[]): Promise<number> {
+    try {
+      return await this.#rejudgeTogether(part);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      if (part.length === 1) {
+        return this.#rejudgeTogether(part.map((one) => ({ ...one, row: toBareRow(one.row, error.message) })));
+      }
+      const written = await inParallel(part, (one) => this.#rejudgePart([one]));
+      return written.reduce((sum, count) => sum + count, 0);
+    }
+  }
+
+  async #rejudgeTogether(part: readonly Rejudged[]): Promise<number> {
+    try {
+      await this.#table.transact(part.map(({ row, etag }) => ({ kind: 'merge', row, etag })));
+      return part.length;
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error;
+      return this.#rejudgeChanged(part); // one of them was recorded, closed or removed since it was read
+    }
   }
 
   async #rejudgeChanged(part: readonly { record: LetterRecord; row: RowWrite }[]): Promise<number> {

@@ -3,6 +3,7 @@
  * differs from their chunk's, `returned:<source>:<number>` for letters that came back.
  */
 import { z } from 'zod';
+import { NOT_RECORDED } from '../classify/fingerprint.ts';
 import { type PlanId, parsePlanId, parseSequenceNumber, type SequenceNumber, type SourceKey } from '../letter.ts';
 import {
   ACTIONS,
@@ -19,7 +20,16 @@ import { tallySchema } from '../plan/tally.ts';
 import { fingerprintSchema } from '../selection.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';
-import { MAX_STEPS, odata, type RowWrite, type Step, StoreConflict, type StoredRow, Table } from './table.ts';
+import {
+  isRefused,
+  MAX_STEPS,
+  odata,
+  type RowWrite,
+  type Step,
+  StoreConflict,
+  type StoredRow,
+  Table,
+} from './table.ts';
 
 const HEAD = 'head';
 
@@ -89,6 +99,17 @@ export class PlanStore {
    * condition is what keeps a runner that lost its lease from writing. Throws {@link StoreConflict}. Returns the new version.
    */
   async commit(head: PlanHead, etag: string, writeId: string, rows: JournalRows = {}): Promise<string> {
+    try {
+      return await this.#commit(head, etag, writeId, rows);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      // The journal is what counts; the words in it may quote strangers.
+      const exceptions = (rows.exceptions ?? []).map(wordlessException);
+      return this.#commit(wordlessHead(head), etag, writeId, { ...rows, exceptions });
+    }
+  }
+
+  async #commit(head: PlanHead, etag: string, writeId: string, rows: JournalRows): Promise<string> {
     const steps: Step[] = [{ kind: 'merge', row: headRow(head, writeId), etag }];
     for (const chunk of rows.chunks ?? []) steps.push({ kind: 'merge', row: chunkRow(head.id, chunk) });
     for (const key of rows.removeChunks ?? []) steps.push({ kind: 'delete', partitionKey: head.id, rowKey: key });
@@ -123,7 +144,7 @@ export class PlanStore {
   /** Notes that a letter of the plan came back. Writing it twice changes nothing. `false`: there is no such plan, nothing was noted. */
   async addReturned(id: PlanId, returned: Returned): Promise<boolean> {
     if ((await this.#table.get(id, HEAD)) === undefined) return false; // a stranger's property is not a plan
-    await this.#table.merge({
+    const row = {
       partitionKey: id,
       rowKey: `returned:${returned.source}:${numberKey(returned.number)}`,
       source: returned.source,
@@ -131,7 +152,13 @@ export class PlanStore {
       of: returned.of,
       reason: returned.reason.slice(0, 1024),
       at: new Date(returned.at),
-    });
+    };
+    try {
+      await this.#table.merge(row);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      await this.#table.merge({ ...row, reason: NOT_RECORDED });
+    }
     return true;
   }
 
@@ -162,6 +189,22 @@ export class PlanStore {
       await this.#table.transact(part.map((rowKey) => ({ kind: 'delete', partitionKey: id, rowKey })));
     }
   }
+}
+
+/** A head without words that the store may not take. What was selected stays: a plan without it is none. */
+function wordlessHead(head: PlanHead): PlanHead {
+  return {
+    ...head,
+    tally: { ...head.tally, reason: {} },
+    findings: head.findings.map((finding) => ({ ...finding, message: NOT_RECORDED })),
+    stateReason: head.stateReason && NOT_RECORDED,
+  };
+}
+
+function wordlessException(exception: Exception): Exception {
+  return exception.fate.kind === 'failed'
+    ? { ...exception, fate: { kind: 'failed', reason: NOT_RECORDED } }
+    : exception;
 }
 
 const findingSchema = z.object({

@@ -22,8 +22,32 @@ export class Cutter {
   text(name: string, value: string | undefined, max: number = MAX_TEXT): string | undefined {
     if (value === undefined || value.length <= max) return value;
     this.cut.push(name);
-    return value.slice(0, max);
+    return value.slice(0, max).replace(LONE_HALF, '');
   }
+}
+
+/** The first half of a character whose second was cut off. */
+const LONE_HALF = /[\ud800-\udbff]$/;
+
+/** Longest name in a list of what was cut, and the room that the list has as JSON: a name is a stranger's word too. */
+const MAX_NAME = 200;
+const MAX_NAMES = 8000;
+
+/** Names of what was cut, as the text of one cell. What there is no room for is told by its number. */
+export function cutCell(names: Iterable<string>): string {
+  const fitting: string[] = [];
+  let room = MAX_NAMES;
+  let others = 0;
+  for (const name of new Set(names)) {
+    const short = name.length > MAX_NAME ? `${name.slice(0, MAX_NAME).replace(LONE_HALF, '')}...` : name;
+    const length = JSON.stringify(short).length + 1;
+    if (length > room) others++;
+    else {
+      room -= length;
+      fitting.push(short);
+    }
+  }
+  return JSON.stringify(others === 0 ? fitting : [...fitting, `and ${others} more`]);
 }
 
 /** Makes newest-first keys: the row key order of Azure Tables is ascending only. ms since 1970 must be below 10^14. */

@@ -8,7 +8,7 @@ import { OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, descendingKey, readable, time } from './rows.ts';
-import { odata, StoreConflict, type StoredRow, Table } from './table.ts';
+import { isRefused, odata, StoreConflict, type StoredRow, Table } from './table.ts';
 
 /** Who may change letters of a source: a run by its plan, or the retention cleanup. */
 export type Occupant = PlanId | 'expire';
@@ -133,7 +133,7 @@ export class SourceStore {
     error: string,
     counted?: Counted,
   ): Promise<void> {
-    await this.#table.merge({
+    const row = {
       partitionKey: source.key,
       rowKey: SOURCE,
       name: source.name,
@@ -142,7 +142,14 @@ export class SourceStore {
       passError: error.slice(0, 1000),
       ...(error === '' && { passedAt: new Date(at) }),
       ...(counted !== undefined && countedCells(counted)),
-    });
+    };
+    try {
+      await this.#table.merge(row);
+    } catch (refused) {
+      if (!isRefused(refused)) throw refused;
+      // What failed may quote strangers.
+      await this.#table.merge({ ...row, passError: error && 'it failed; the store does not take the words of why' });
+    }
   }
 
   /**

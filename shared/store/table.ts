@@ -1,6 +1,6 @@
 /** One Azure table, seen as rows with keys. Speaks the table SDK's words, so that nobody else must; every failure leaves it translated. */
 import type { TableClient, TableEntity, TransactionAction } from '@azure/data-tables';
-import { errorText, isMistake, OfficeError } from '../errors.ts';
+import { errorText, isMistake, isOfficeError, OfficeError } from '../errors.ts';
 import type { StorageConnection } from './connection.ts';
 
 export { odata } from './odata.ts';
@@ -31,10 +31,18 @@ export class StoreConflict extends Error {
   override readonly name = 'StoreConflict';
 }
 
+/**
+ * Whether the store will never take a write as it is: something in it is too large or not in its form (400 of any kind, 413;
+ * Microsoft, "Table storage error codes"). Everything else may go well the next time.
+ */
+export function isRefused(error: unknown): error is OfficeError {
+  return isOfficeError(error, 'DLO_ROW_REFUSED');
+}
+
 /** Largest number of steps in one transaction (Azure Tables). */
 export const MAX_STEPS = 100;
 
-/** One table; created when first written to. */
+/** One table; created when first written to. Writes throw `DLO_ROW_REFUSED` for what the store will never take, see {@link isRefused}. */
 export class Table {
   readonly #open: () => Promise<TableClient>;
   #client: Promise<TableClient> | undefined;
@@ -125,10 +133,18 @@ export class Table {
   }
 
   async #do<Result>(act: (client: TableClient) => Promise<Result>): Promise<Result> {
+    let client: TableClient;
     try {
-      return await act(await this.#ready());
+      client = await this.#ready();
     } catch (error) {
       throw translated(error);
+    }
+    try {
+      return await act(client);
+    } catch (error) {
+      const status = statusOf(error);
+      if (status !== 400 && status !== 413) throw translated(error);
+      throw new OfficeError('DLO_ROW_REFUSED', `the table store refuses: ${errorText(error, 300)}`, { cause: error });
     }
   }
 

@@ -132,7 +132,10 @@ class Looking {
 
   async judge(versions: readonly VersionedLetter[]): Promise<Judged[]> {
     const { classifier, broker } = this.#office;
-    const wanted = versions.filter(({ record }) => this.#reread || classifier.needsMessage(this.#source, record));
+    // A bare record holds nothing to judge by.
+    const wanted = versions.filter(
+      ({ record }) => this.#reread || record.refused !== undefined || classifier.needsMessage(this.#source, record),
+    );
     const numbers = new Set(wanted.map(({ record }) => record.letter.sequenceNumber));
     const read = await this.#peek(numbers);
     return versions.map(({ record, etag }): Judged => {

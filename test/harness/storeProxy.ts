@@ -51,6 +51,8 @@ export interface StoreProxy {
   fail(share: number): void;
   /** Gives `trouble` to the next call of `method` (`GET` or any write) to `service` whose path or body has `text` in it. */
   strike(trouble: Trouble, method: 'GET' | 'write', text: string, service?: 'table' | 'blob'): Strike;
+  /** From now on every write to the tables whose body has `text` in it is refused for good with `status`; `undefined`: none. */
+  refuseRows(text: string | undefined, status?: 400 | 413): void;
   /** From now on every call to the blobs is answered with 503, or none. */
   blobsOut(isOut: boolean): void;
   /** Stops at the table write after the next `skip` ones. */
@@ -88,6 +90,9 @@ export async function openStoreProxy(connectionString: string, seed: number): Pr
       proxy.share = share;
     },
     strike: (trouble, method, text, service = 'table') => proxy.strike(trouble, method, text, service),
+    refuseRows: (text, status = 400) => {
+      proxy.refused = text === undefined ? undefined : { text, status };
+    },
     blobsOut: (isOut) => {
       proxy.isBlobOut = isOut;
     },
@@ -113,6 +118,7 @@ interface ArmedStop {
 class Account {
   share = 0;
   isBlobOut = false;
+  refused: { readonly text: string; readonly status: 400 | 413 } | undefined;
   calls = 0;
   readonly troubles = Object.fromEntries(TROUBLES.map((trouble) => [trouble, 0])) as Record<Trouble, number>;
   readonly #dice: Dice;
@@ -175,6 +181,13 @@ class Account {
       return;
     }
     if (kind === 'blob' && this.isBlobOut) return refuse(response, 503, 'ServerBusy');
+    if (this.refused !== undefined && call.kind === 'table' && call.isWrite && call.body.includes(this.refused.text)) {
+      const [code, { status }] = ['PropertyValueTooLarge', this.refused];
+      // A transaction that is too large as a whole is not looked into.
+      return status === 400 && call.path.includes('$batch')
+        ? refuseBatch(response, '400 Bad Request', code)
+        : refuse(response, status, code);
+    }
     const { trouble, tries } = this.#troubleOf(call, String(incoming.headers['x-ms-client-request-id'] ?? ''));
     const path = this.#pathOf(call);
     switch (trouble) {
@@ -185,7 +198,7 @@ class Account {
         break;
       case 'conflict':
         return call.path.includes('$batch')
-          ? refuseBatch(response)
+          ? refuseBatch(response, '412 Precondition Failed', 'UpdateConditionNotSatisfied')
           : refuse(response, 412, 'UpdateConditionNotSatisfied');
       case 'cut-before':
         response.destroy();
@@ -337,7 +350,7 @@ function refuse(response: ServerResponse, status: number, code: string): void {
 }
 
 /** A transaction that was refused is answered with 202 and tells of it inside (Azure Tables, "Performing entity group transactions"). */
-function refuseBatch(response: ServerResponse): void {
+function refuseBatch(response: ServerResponse, status: string, code: string): void {
   const lines = [
     '--batchresponse_proxy',
     'Content-Type: multipart/mixed; boundary=changesetresponse_proxy',
@@ -346,12 +359,12 @@ function refuseBatch(response: ServerResponse): void {
     'Content-Type: application/http',
     'Content-Transfer-Encoding: binary',
     '',
-    'HTTP/1.1 412 Precondition Failed',
+    `HTTP/1.1 ${status}`,
     'X-Content-Type-Options: nosniff',
     'DataServiceVersion: 3.0;',
     'Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8',
     '',
-    errorBody('UpdateConditionNotSatisfied'),
+    errorBody(code),
     '--changesetresponse_proxy--',
     '--batchresponse_proxy--',
     '',

@@ -9,8 +9,12 @@ let office: TestOffice;
 let proxy: StoreProxy;
 beforeAll(async () => {
   proxy = await openStoreProxy(await takeStorage(), 1);
-  const names = ['audited', 'created', 'started', 'unsure', 'known', 'preparing'];
-  const sources = names.map((name) => ({ name, trigger: false }));
+  const names = ['audited', 'created', 'started', 'unsure', 'known', 'preparing', 'refused'];
+  const sources = [
+    ...names.map((name) => ({ name, trigger: false })),
+    { name: 'triggered' },
+    { name: 'seen', mode: 'observe' },
+  ];
   office = await openTestOffice({ storage: proxy.connectionString, sources });
 });
 afterAll(async () => {
@@ -108,3 +112,70 @@ test('preparing goes on though the store failed in its continuation', async () =
   expect(second.isHit).toBe(true);
   expect(ready.counts).toMatchObject({ planned: 3, pending: 3 });
 });
+
+/** Puts letters into a DLQ: twenty that the store takes, two with a word in them that it does not, one with a name of 17,000 quotation marks. */
+async function mixed(queue: string): Promise<void> {
+  const plain = Array.from({ length: 20 }, (_, i) => ({ messageId: `plain-${i}`, body: { i } }));
+  await office.send(queue, plain, {
+    messageId: 'long-name',
+    body: {},
+    applicationProperties: { ['"'.repeat(17_000)]: 'x'.repeat(3000), after: 'it' },
+  });
+  await office.deadLetterAll(queue);
+  const bad = [1, 2].map((i) => ({ messageId: `bad-${i}`, body: { i }, applicationProperties: { note: 'unlovable' } }));
+  await office.send(queue, bad);
+  await office.deadLetterAll(queue, 'Unlovable', 'an unlovable text');
+}
+
+test.each([
+  ['refused', 400],
+  ['triggered', 400],
+  ['seen', 413],
+] as const)(
+  'what the store refuses for good keeps no other letter of %s from being recorded (%d)',
+  async (name, status) => {
+    const all = 23;
+    try {
+      await mixed(name);
+      proxy.refuseRows('unlovable', status);
+      if (name === 'seen') await office.collect(name);
+      else await office.held(all, name);
+      const letters = await office.letters(name);
+      expect(letters).toHaveLength(all);
+      const byId = new Map(letters.map(({ messageId, sequenceNumber }) => [messageId, sequenceNumber]));
+      const bad = await office.letter(String(byId.get('bad-1')), name);
+      expect(bad).toMatchObject({ category: expect.any(String), properties: [], fate: null });
+      expect(String(bad.refused)).toContain('PropertyValueTooLarge');
+      const long = await office.letter(String(byId.get('long-name')), name);
+      expect(long).toMatchObject({
+        refused: null,
+        properties: expect.arrayContaining([{ name: 'after', type: 'string', value: 'it' }]),
+      });
+      expect(JSON.stringify(long.cut).length).toBeLessThan(10_000);
+
+      const { groups } = await office.get<{ groups: { count: number; cause: string }[] }>(`groups?source=${name}`);
+      expect(groups.map(({ count, cause }) => [count, cause]).sort()).toEqual([
+        [2, '(its words are not recorded)'],
+        [21, expect.any(String)],
+      ]);
+      const again = await office.post<{ lookedAt: number; unreadable: number }>(`sources/${name}/reclassify`, {
+        reread: true,
+      });
+      expect(again).toMatchObject({ lookedAt: all, unreadable: 0, continuation: null });
+      await office.process.run('reconcile');
+      expect(await office.get(`sources/${name}`)).toMatchObject({ open: all, problems: [] });
+
+      const plan = await office.plan({}, name);
+      const run = await office.post<PlanJson>(
+        `plans/${plan.id}/run`,
+        { confirm: plan.counts.pending, ramp: false },
+        'replay',
+        { prefer: 'wait=20' },
+      );
+      expect(run.counts).toMatchObject({ planned: all, done: all });
+      expect(target(name)).toHaveLength(all);
+    } finally {
+      proxy.refuseRows(undefined);
+    }
+  },
+);

@@ -140,3 +140,36 @@ describe('rows are written together', () => {
     expect(inWrites([])).toEqual([]);
   });
 });
+
+test.each([
+  ['one name of 17,000 quotation marks', [['"'.repeat(17_000), 'x'.repeat(3000)]]],
+  [
+    'a hundred long names of control characters',
+    Array.from({ length: 100 }, (_, i) => [`${'\u0001'.repeat(600)}${i}`, 'x'.repeat(3000)]),
+  ],
+  ['two thousand cut values', Array.from({ length: 2000 }, (_, i) => [`name-${i}`, '\u0001'.repeat(3000)])],
+] as const)('what the store counts in a row stays within its limits: %s', (_what, pairs) => {
+  const properties = pairs.map(([name = '', value = '']): LetterProperty => ({ name, type: 'string', value }));
+  const long = '\u0001'.repeat(40_000);
+  const letter = aLetter({
+    properties: [...properties, { name: 'last', type: 'string', value: 'kept' }],
+    reason: long,
+    description: long,
+  });
+  const unread = properties.map(({ name }) => `properties.${name}`);
+  const violations = properties.map(({ name }) => ({ path: name, problem: 'type' }));
+  const texts = { reason: long, exceptionType: long, exceptionMessage: long, messageType: long, frame: long };
+  const layers = [{ dialect: 'masstransit', layer: 'framework', evidence: texts } as const];
+  const found: Classification = { ...FOUND, evidence: texts, layers, unread, violations, error: long };
+  const rows = [toRow(SOURCE, 'test', letter, found, NOW), toRejudged({ ...aRecord(), cut: unread }, found, false)];
+  for (const row of rows) {
+    const cells = Object.values(row).map((cell) => (typeof cell === 'string' ? cell.length * 2 : 8));
+    // Azure Tables: 64 KiB a property as UTF-16, 1 MiB a row, 255 properties with the three of the service.
+    expect(Math.max(...cells)).toBeLessThan(65_536);
+    expect(cells.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(1_048_576 / 2);
+    expect(cells.length).toBeLessThan(252);
+  }
+  const record = read(rows[0] as RowWrite);
+  expect(record.cut).not.toEqual([]);
+  if (properties.length < 2000) expect(record.letter.properties.at(-1)).toMatchObject({ name: 'last', value: 'kept' });
+});
