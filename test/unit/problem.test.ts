@@ -29,6 +29,7 @@ describe('the error table', () => {
     expect(server).toEqual([
       'DLO_BROKER_UNAVAILABLE',
       'DLO_STORE_UNAVAILABLE',
+      'DLO_ROW_REFUSED',
       'DLO_CATALOG_INVALID',
       'DLO_SETTINGS_INVALID',
       'DLO_NODE_TOO_OLD',
