@@ -84,6 +84,12 @@ export const ERRORS = {
     title: 'Another run holds the source',
     action: 'Wait until it ends, or pause it.',
   },
+  DLO_LETTERS_UNENDED: {
+    status: 409,
+    title: 'Another plan has begun with these letters',
+    action:
+      'Resume the plan that `plan` names until it ends, or cancel it; then make a new plan, which tells what may have been sent.',
+  },
   DLO_CONTENDED: {
     status: 409,
     title: 'Somebody else changed this at the same time',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listPlans as list } from '../../shared/desk/plans.ts';
+import { allKeys, listPlans as list } from '../../shared/desk/plans.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { top } from '../../shared/http/schemas.ts';
 import { planView } from '../../shared/http/views.ts';
@@ -20,7 +20,7 @@ export const listPlans = route({
     top,
   }),
   handle: async (office, { query }) => {
-    const sources = query.source === undefined ? office.catalog.sources : [sourceNamed(office, query.source)];
+    const sources = query.source === undefined ? await allKeys(office) : [sourceNamed(office, query.source).key];
     const { heads, unreadable } = await list(office, sources, query.state, query.top);
     return { status: 200, body: { plans: heads.map(planView), unreadable } };
   },

@@ -7,7 +7,7 @@ export const resumePlan = route({
   method: 'POST',
   path: 'plans/{id}/resume',
   right: 'replay',
-  summary: 'Goes on with a paused replay. Resuming one that is running does nothing.',
+  summary: 'Goes on with a paused replay, or with one that nobody works on.',
   needsOperator: true,
   params: planPath,
   query: none,

@@ -1,8 +1,7 @@
 /** Looking at plans. */
-import type { Source } from '../catalog.ts';
 import { isOfficeError, OfficeError } from '../errors.ts';
 import { chunkLetters, exceptionView, iso } from '../http/views.ts';
-import { type PlanId, parseSequenceNumber } from '../letter.ts';
+import { type PlanId, parseSequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { expireIfOld } from '../plan/control.ts';
@@ -24,10 +23,16 @@ async function* inGroups<Item>(items: AsyncIterable<Item>, size: number): AsyncG
   if (group.length > 0) yield group;
 }
 
+/** Keys of all sources that may have plans, also of those that left the catalog. */
+export async function allKeys(office: Office): Promise<SourceKey[]> {
+  const rows = await office.store.sources.all();
+  return [...new Set([...office.catalog.sources, ...rows].map(({ key }) => key))];
+}
+
 /** Plans of `sources`, newest first, and the ids of those on the way that cannot be read. */
 export async function listPlans(
   office: Office,
-  sources: readonly Source[],
+  sources: readonly SourceKey[],
   state: PlanState | undefined,
   top: number,
 ): Promise<{ heads: PlanHead[]; unreadable: PlanId[] }> {
@@ -35,7 +40,7 @@ export async function listPlans(
   const unreadable: PlanId[] = [];
   for (const source of sources) {
     let found = 0;
-    for await (const ids of inGroups(office.store.sources.plans(source.key), HEADS_AT_ONCE)) {
+    for await (const ids of inGroups(office.store.sources.plans(source), HEADS_AT_ONCE)) {
       const read = await inParallel(ids, (id) => currentHead(office, id, () => unreadable.push(id)));
       const fitting = read.flatMap((head) => (head && (state === undefined || head.state === state) ? [head] : []));
       heads.push(...fitting);
@@ -82,6 +87,8 @@ export interface PlanLetters {
     }[];
   }[];
   readonly continuation: string | null;
+  /** Keys of rows on the way that cannot be read: nobody knows what became of the letters in them. */
+  readonly unreadable: readonly string[];
 }
 
 /**
@@ -97,9 +104,11 @@ export async function planLetters(
   const { head } = await expireIfOld(office, await loadPlan(office, id));
   const start = startOf(continuation);
   const lines: Omit<PlanLetters['letters'][number], 'returnedAs'>[] = [];
+  const unreadable: string[] = [];
+  const onUnreadable = (key: string) => unreadable.push(key);
   let next: string | null = null;
   if (start.kind === 'chunk') {
-    const options = start.after === '' ? {} : { after: start.after };
+    const options = { onUnreadable, ...(start.after !== '' && { after: start.after }) };
     for await (const chunk of office.store.plans.chunks(id, options)) {
       if (lines.length >= top) break;
       lines.push(...chunkLetters(head, chunk));
@@ -109,7 +118,7 @@ export async function planLetters(
   if (lines.length < top) {
     const from = start.kind === 'exception' ? start.from : undefined;
     next = null;
-    for await (const exception of office.store.plans.exceptions(id, from)) {
+    for await (const exception of office.store.plans.exceptions(id, { from, onUnreadable })) {
       if (lines.length >= top) {
         next = `e${exception.number}`;
         break;
@@ -119,7 +128,7 @@ export async function planLetters(
   }
   const returned = await returnedByOrigin(office, id);
   const letters = lines.map((line) => ({ ...line, returnedAs: returned.get(line.sequenceNumber) ?? [] }));
-  return { letters, continuation: next };
+  return { letters, continuation: next, unreadable };
 }
 
 function startOf(continuation: string | undefined) {

@@ -25,7 +25,8 @@ export interface RunReport {
 export async function reportOn(office: Office, id: PlanId): Promise<RunReport> {
   const { head } = await expireIfOld(office, await loadPlan(office, id));
   const otherwise = new Map<string, number>();
-  for await (const { fate } of office.store.plans.exceptions(id)) {
+  const onUnreadable = () => otherwise.set('unreadable', (otherwise.get('unreadable') ?? 0) + 1);
+  for await (const { fate } of office.store.plans.exceptions(id, { onUnreadable })) {
     const key = `${fate.kind}: ${fate.reason}`;
     otherwise.set(key, (otherwise.get(key) ?? 0) + 1);
   }

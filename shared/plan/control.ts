@@ -11,11 +11,14 @@ import type { VersionedHead } from '../store/plans.ts';
 import type { Lease } from '../store/sources.ts';
 import { StoreConflict } from '../store/table.ts';
 import { tellRun } from '../telemetry/tell.ts';
-import { markUnclear } from './ending.ts';
-import { loadPlan, newWriteId } from './journal.ts';
+import { refuseUnended } from './conflict.ts';
+import { abandonment } from './ending.ts';
+import { loadPlan, newWriteId, unknownPlan } from './journal.ts';
 import { type Action, CLOSED_STATES, type Finding, isBlocked, type PlanHead, type PlanState } from './plan.ts';
+import { targetFindings } from './preflight.ts';
 import { continuePreparing, lookAtTarget, sourceOf } from './prepare.ts';
 import { beginProgress, paceOf, type paceSchema } from './ramp.ts';
+import { freeFrom, repairSources } from './repair.ts';
 import { runSlice } from './run.ts';
 
 /** A slice in the background may last this long, ms; the host ends a function after ten minutes. */
@@ -24,7 +27,8 @@ const BACKGROUND_SLICE = 240_000;
 /**
  * Starts a plan that is ready. `confirm` must repeat the number of letters it will act on. The continuation is stored
  * before anything is sent. Runs until `deadline` if that lies ahead; returns the head as it is then.
- * Throws `DLO_PLAN_STATE`, `DLO_PLAN_BLOCKED`, `DLO_PLAN_EXPIRED`, `DLO_WRONG_ACTION`, `DLO_CONFIRM_MISMATCH`, `DLO_SOURCE_BUSY`.
+ * Throws `DLO_PLAN_STATE`, `DLO_PLAN_BLOCKED`, `DLO_PLAN_EXPIRED`, `DLO_WRONG_ACTION`, `DLO_CONFIRM_MISMATCH`, `DLO_SOURCE_BUSY`,
+ * `DLO_LETTERS_UNENDED`.
  */
 export async function startPlan(
   office: Office,
@@ -67,8 +71,8 @@ function refuseOther(action: Action, head: PlanHead): void {
 }
 
 /**
- * Goes on with a paused or halted plan of that action. Resuming one that is running does nothing.
- * Throws `DLO_WRONG_ACTION`, `DLO_PLAN_STATE`, `DLO_SOURCE_BUSY`.
+ * Goes on with a paused or halted plan of that action. One that is running goes on at once, too, should nobody be working on it.
+ * Throws `DLO_WRONG_ACTION`, `DLO_PLAN_STATE`, `DLO_PLAN_BLOCKED`, `DLO_SOURCE_BUSY`, `DLO_LETTERS_UNENDED`.
  */
 export async function resumePlan(
   office: Office,
@@ -79,10 +83,23 @@ export async function resumePlan(
 ): Promise<PlanHead> {
   const found = await expireIfOld(office, await loadPlan(office, id));
   refuseOther(request.action, found.head);
-  if (found.head.state === 'running' || found.head.state === 'observing') return found.head;
+  if (found.head.state === 'running' || found.head.state === 'observing') {
+    await goOnAtOnce(office, found.head, deadline);
+    return (await loadPlan(office, id)).head;
+  }
   if (found.head.state !== 'paused' && found.head.state !== 'halted') throw wrongState(found.head, 'paused or halted');
   const head = { ...found.head, seen: found.head.seen || request.seen };
   return begin(office, { ...found, head }, operator, 'plan.resume', deadline);
+}
+
+/** A run whose process died would wait for the watchdog, and for the lease of the dead to end: it goes on as soon as it may. */
+async function goOnAtOnce(office: Office, { id, source }: PlanHead, deadline: number): Promise<void> {
+  const end = await runSlice(office, id, deadline);
+  if (end.kind === 'more') await office.store.runs.enqueue(id, 0);
+  if (end.kind === 'later') await office.store.runs.enqueue(id, end.delayMs);
+  if (end.kind !== 'held') return;
+  const row = await office.store.sources.get(source);
+  await office.store.runs.enqueue(id, Math.max(0, (row?.leaseUntil ?? 0) - office.clock()));
 }
 
 async function begin(
@@ -95,8 +112,8 @@ async function begin(
   const source = sourceOf(office, head);
   const now = office.clock();
   // What was true when the plan was made or paused need not be true any more.
-  const { facts, findings } = await lookAtTarget(office, source, head.action, head.choices);
-  findings.push(...(await heldSince(office, head)));
+  const { facts, findings } = await lookAtTarget(office, source, head.action, head.choices, head.target);
+  findings.push(...targetFindings(source, head), ...(await heldSince(office, head)));
   if (isBlocked(findings)) throw blocked(head.id, findings);
   const where = { key: source.key, name: source.name };
   const audit = await office.store.audit.open({ at: now, operator, operation, source: where, planId: head.id });
@@ -104,6 +121,12 @@ async function begin(
   try {
     // Occupies the source for this plan; from here on no other run or cleanup can begin.
     lease = await occupy(office, source, head.id);
+    try {
+      await refuseUnended(office, head);
+    } catch (error) {
+      await office.store.sources.release(lease, true);
+      throw error;
+    }
     try {
       const returned = await office.store.plans.countReturned(head.id);
       const running: PlanHead = {
@@ -184,10 +207,17 @@ export async function pausePlan(office: Office, id: PlanId, operator: string): P
  * ran is also its planner's to take back, and planning needs the same right for both actions. Throws `DLO_WRONG_ACTION`, `DLO_PLAN_STATE`.
  */
 export async function cancelPlan(office: Office, id: PlanId, action: Action, operator: string): Promise<PlanHead> {
-  const found = await loadPlan(office, id);
-  if (found.head.startedAt !== undefined) refuseOther(action, found.head);
-  if (IDLE_STATES.includes(found.head.state)) {
-    return cancelIdle(office, found, operator);
+  const found = await office.store.plans.salvage(id);
+  if (found === undefined) throw unknownPlan(id);
+  const isKnown = !found.unreadable.includes('action');
+  if (isKnown && found.head.startedAt !== undefined) refuseOther(action, found.head);
+  const isSpoilt = found.unreadable.length > 0;
+  if (isSpoilt || IDLE_STATES.includes(found.head.state)) {
+    const spoilt = isSpoilt ? `; its row could not be read: ${found.unreadable.join(', ')}` : '';
+    const head = await cancelIdle(office, found, operator, `cancelled by an operator${spoilt}`);
+    // One that nobody could run may have been left with its source.
+    if (isSpoilt) await office.store.sources.vacate(head.source, id, office.clock());
+    return head;
   }
   return ask(office, id, 'cancel', operator, ['running', 'observing'], ['cancelled']);
 }
@@ -221,12 +251,13 @@ async function ask(
   return (await loadPlan(office, id)).head;
 }
 
-async function cancelIdle(office: Office, { head, etag }: VersionedHead, operator: string): Promise<PlanHead> {
-  const cancelled: PlanHead = {
-    ...(await abandoned(office, head)),
-    state: 'cancelled',
-    stateReason: 'cancelled by an operator',
-  };
+async function cancelIdle(
+  office: Office,
+  { head, etag }: VersionedHead,
+  operator: string,
+  reason: string,
+): Promise<PlanHead> {
+  const cancelled: PlanHead = { ...(await abandonedPlan(office, head, reason)), state: 'cancelled', request: 'none' };
   const where = { key: head.source, name: head.sourceName };
   const at = office.clock();
   const audit = await office.store.audit.open({
@@ -255,6 +286,7 @@ export async function stopAll(
   const audit = await office.store.audit.open({ at: office.clock(), operator, operation: 'stop' });
   const stopped: PlanHead[] = [];
   const failed: { planId: PlanId; error: string }[] = [];
+  await repairSources(office);
   for (const { occupant } of await office.store.sources.all()) {
     const planId = occupant === undefined ? undefined : parsePlanId(occupant);
     if (planId === undefined) continue;
@@ -285,11 +317,27 @@ export async function continuePlan(office: Office, id: PlanId): Promise<void> {
 /** The watchdog looks after runs only: a plan that is still being prepared asks for its own continuation. */
 async function prepareOn(office: Office, head: PlanHead, deadline: number): Promise<void> {
   try {
+    if (!office.catalog.sources.some(({ key }) => key === head.source)) {
+      await giveUpPreparing(office, head);
+      return;
+    }
     const prepared = await continuePreparing(office, sourceOf(office, head), head.id, readSelection(head), deadline);
     if (prepared.state === 'preparing') await office.store.runs.enqueue(head.id, 0);
   } catch (error) {
     if (isOfficeError(error, 'DLO_STORE_UNAVAILABLE')) await office.store.runs.enqueue(head.id, office.retryMs);
     throw error;
+  }
+}
+
+/** A plan whose source left the catalog before it was ready. */
+async function giveUpPreparing(office: Office, { id }: PlanHead): Promise<void> {
+  const { head, etag } = await loadPlan(office, id);
+  if (head.state !== 'preparing') return;
+  const abandoned = await abandonedPlan(office, head, 'its source left the catalog');
+  try {
+    await office.store.plans.commit({ ...abandoned, state: 'cancelled' }, etag, newWriteId(office));
+  } catch (error) {
+    if (!(error instanceof StoreConflict)) throw error; // somebody ended it meanwhile
   }
 }
 
@@ -301,6 +349,7 @@ async function continueRun(office: Office, id: PlanId, deadline: number, held?: 
 
 /** The watchdog: enqueues every run that nobody is working on (its process died, or its queue message was lost). */
 export async function watchRuns(office: Office): Promise<void> {
+  await repairSources(office);
   for (const { key, occupant, leaseUntil } of await office.store.sources.all()) {
     const id = occupant === undefined ? undefined : parsePlanId(occupant);
     if (id === undefined || leaseUntil > office.clock()) continue;
@@ -308,7 +357,12 @@ export async function watchRuns(office: Office): Promise<void> {
       if ((await office.store.plans.head(id)) === undefined) await office.store.sources.vacate(key, id, office.clock());
       else await office.store.runs.enqueue(id, 0);
     } catch (error) {
-      office.log(`watch ${id}: failed, tried again next time: ${errorText(error)}`);
+      try {
+        if (!isOfficeError(error, 'DLO_RECORD_UNREADABLE')) throw error;
+        await freeFrom(office, key, id);
+      } catch (again) {
+        office.log(`watch ${id}: failed, tried again next time: ${errorText(again)}`);
+      }
     }
   }
 }
@@ -316,29 +370,17 @@ export async function watchRuns(office: Office): Promise<void> {
 /** States in which a plan holds nothing and waits for somebody. */
 const IDLE_STATES: readonly PlanState[] = ['preparing', 'ready', 'paused', 'halted'];
 
-/** A plan that ends without having been carried out: what it did not get to stays where it is. */
-async function abandoned(office: Office, head: PlanHead): Promise<PlanHead> {
-  const maybe = await markUnclear(office, head);
-  const { counts } = head;
-  return {
-    ...head,
-    runner: '',
-    finishedAt: office.clock(),
-    counts: {
-      ...counts,
-      pending: 0,
-      left: counts.left + counts.pending,
-      maybeDuplicate: counts.maybeDuplicate + maybe,
-    },
-  };
+async function abandonedPlan(office: Office, head: PlanHead, reason: string): Promise<PlanHead> {
+  const abandon = await abandonment(office, head, reason);
+  return { ...abandon(head), runner: '', finishedAt: office.clock() };
 }
 
 /** Marks a plan that waited too long as expired, and tells its head as it is now. */
 export async function expireIfOld(office: Office, found: VersionedHead): Promise<VersionedHead> {
   const { head, etag } = found;
   if (!IDLE_STATES.includes(head.state) || office.clock() < head.expiresAt) return found;
-  const stateReason = head.startedAt === undefined ? 'not run within 24 hours' : 'not resumed within 7 days';
-  const expired: PlanHead = { ...(await abandoned(office, head)), state: 'expired', stateReason };
+  const reason = head.startedAt === undefined ? 'not run within 24 hours' : 'not resumed within 7 days';
+  const expired: PlanHead = { ...(await abandonedPlan(office, head, reason)), state: 'expired' };
   try {
     const writeId = newWriteId(office);
     const version = await office.store.plans.commit(expired, etag, writeId);

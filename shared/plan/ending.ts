@@ -112,13 +112,19 @@ async function waitToBeSeen(work: Work, chunk: Chunk): Promise<ChunkResult | und
 }
 
 /**
- * Letters of a plan that ends before them and that stay in the dead-letter queue although a copy may be in the target: noted
- * on the letters themselves, so that the next plan over them knows. Returns how many there are.
+ * Letters of a plan that ends or stops before them and that stay in the dead-letter queue although a copy may be in the target:
+ * noted on the letters themselves, so that the next plan over them knows. Returns how many there are, and how many chunks could
+ * not be read: of their letters nobody knows.
  */
-export async function markUnclear(office: Office, head: PlanHead): Promise<number> {
-  if (head.action === 'discard' || head.choices.target === 'sandbox') return 0;
+export async function markUnclear(office: Office, head: PlanHead): Promise<{ letters: number; unreadable: number }> {
+  if (head.action === 'discard' || head.choices.target === 'sandbox') return { letters: 0, unreadable: 0 };
   let marked = 0;
-  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true })) {
+  let unreadable = 0;
+  const onUnreadable = (key: string) => {
+    unreadable++;
+    office.log(`plan ${head.id}: ${key} cannot be read: nobody knows whether its letters were sent`);
+  };
+  for await (const chunk of office.store.plans.chunks(head.id, { unfinished: true, onUnreadable })) {
     // One that was refused after an unknown outcome is planned again, and may have been divided or moved since.
     if (chunk.state === 'planned' && !chunk.maybeDuplicate) continue;
     marked += chunk.letters.length;
@@ -126,7 +132,27 @@ export async function markUnclear(office: Office, head: PlanHead): Promise<numbe
     const isOurs = chunk.state !== 'planned' || chunk.sends > 0;
     if (isOurs) await office.store.letters.markMaybeSent(head.source, chunk.letters, head.id);
   }
-  return marked;
+  return { letters: marked, unreadable };
+}
+
+/** The change of a head whose plan ends without having been carried out: what it did not get to stays where it is. */
+export async function abandonment(
+  office: Office,
+  head: PlanHead,
+  reason: string,
+): Promise<(head: PlanHead) => PlanHead> {
+  const { letters, unreadable } = await markUnclear(office, head);
+  const unknown = unreadable === 0 ? '' : `; ${unreadable} of its chunks cannot be read: look whether they were sent`;
+  return ({ counts, ...rest }) => ({
+    ...rest,
+    stateReason: `${reason}${unknown}`,
+    counts: {
+      ...counts,
+      pending: 0,
+      left: counts.left + counts.pending,
+      maybeDuplicate: counts.maybeDuplicate + letters,
+    },
+  });
 }
 
 /**

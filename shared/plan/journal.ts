@@ -13,8 +13,13 @@ export class TakenOver extends Error {
 /** The plan's head. Throws `DLO_PLAN_UNKNOWN`. */
 export async function loadPlan(office: Office, id: PlanId): Promise<VersionedHead> {
   const found = await office.store.plans.head(id);
-  if (found === undefined) throw new OfficeError('DLO_PLAN_UNKNOWN', `there is no plan ${id}`);
+  if (found === undefined) throw unknownPlan(id);
   return found;
+}
+
+/** What a call about a plan that is not there is answered with. */
+export function unknownPlan(id: PlanId): OfficeError {
+  return new OfficeError('DLO_PLAN_UNKNOWN', `there is no plan ${id}`);
 }
 
 /** A fresh name for one write. */

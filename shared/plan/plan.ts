@@ -87,6 +87,7 @@ export const FINDING_CODES = [
   'target-unknown',
   'target-unreachable',
   'facts-forbidden',
+  'target-changed',
   'duplicate-detection-unknown',
   'duplicate-window',
   'sessions-unknown',
@@ -103,6 +104,7 @@ export const FINDING_CODES = [
   'came-back',
   'too-large',
   'no-body',
+  'unreadable',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

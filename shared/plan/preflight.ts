@@ -55,6 +55,13 @@ export function sourceFindings(source: Source, action: Action, choices: Choices,
   return [...codes.map(blocking), ...forbidden, ...fanOutFindings(source, choices)];
 }
 
+/** A plan sends to the target that it showed; that the catalog names another by now is for a new plan to show. */
+export function targetFindings(source: Source, { action, choices, target }: PlanHead): Finding[] {
+  if (action === 'discard' || target === '') return [];
+  const today = targetOf(source, choices.target);
+  return today === target ? [] : [blocking('target-changed')];
+}
+
 const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
   'no-direct-target':
     'a topic would hand the letters to every subscription: give the subscription a forwardQueue or replayQueue in the catalog',
@@ -62,6 +69,7 @@ const BLOCKS: Readonly<Partial<Record<FindingCode, string>>> = {
   'target-unknown': 'there is no such entity in the namespace: check the name in the catalog',
   'target-disabled': 'the target takes no messages: enable it',
   'duplicate-detection-unknown': 'state entity.duplicateDetection of the target in the catalog: false, or its window',
+  'target-changed': 'the catalog names another target by now than this plan shows: make a new plan',
   'sessions-unknown': 'state entity.requiresSession of the target in the catalog',
   'sessions-held':
     'the target needs sessions, and held letters of session entities have been unreachable: set the mode to "observe"',
@@ -231,6 +239,13 @@ export function countMaybeSent(findings: readonly Finding[], record: LetterRecor
   const message =
     'an earlier run may have sent these already, and was ended before it could make sure: they may be doubled';
   return countFinding(findings, 'maybe-sent', message);
+}
+
+/** Notes a record that cannot be read: nobody can say whether it was chosen. */
+export function countUnreadable(findings: readonly Finding[]): Finding[] {
+  const message =
+    'these records cannot be read, so nobody can say whether the selection takes them: the nightly pass records anew what is there';
+  return countFinding(findings, 'unreadable', message);
 }
 
 function countFinding(

@@ -29,6 +29,7 @@ import {
   countOnHold,
   countOutOfReach,
   countSkip,
+  countUnreadable,
   plannedRefusal,
   sourceFindings,
   targetOf,
@@ -127,14 +128,18 @@ function selectionText(selection: Selection): string {
   throw new OfficeError('DLO_BAD_REQUEST', message);
 }
 
-/** Reads what is known of the target and judges it: before a plan is made, and again when it is started or resumed. */
+/**
+ * Reads what is known of the target and judges it: before a plan is made, and again when it is started or resumed, of the target
+ * `frozen` in it.
+ */
 export async function lookAtTarget(
   office: Office,
   source: Source,
   action: Action,
   choices: Choices,
+  frozen?: string,
 ): Promise<{ facts: Facts; findings: Finding[] }> {
-  const target = action === 'replay' ? targetOf(source, choices.target) : undefined;
+  const target = action === 'replay' ? frozen || targetOf(source, choices.target) : undefined;
   const read = target === undefined ? ({ from: 'none' } as const) : await office.broker.facts(source, target);
   const facts = completeFacts(source, read);
   const findings = sourceFindings(source, action, choices, facts);
@@ -191,6 +196,7 @@ async function layOut(
   const from = journal.head.cursor;
   const options = {
     pageSize: RECORDS_A_PAGE,
+    onUnreadable: () => batch.notes.push(countUnreadable),
     ...(from !== undefined && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };

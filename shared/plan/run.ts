@@ -10,12 +10,13 @@ import type { Lease } from '../store/sources.ts';
 import { tellRun } from '../telemetry/tell.ts';
 import { collect, noteCounts } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
-import { markUnclear } from './ending.ts';
+import { abandonment, markUnclear } from './ending.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
 import { gate, nextStep, PATIENCE } from './ramp.ts';
 import { splitAt } from './rearrange.ts';
+import { isActive } from './repair.ts';
 import { Upcoming } from './upcoming.ts';
 import type { ChunkResult, Work } from './work.ts';
 
@@ -39,7 +40,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number, hel
   const lease = held ?? (await takeLease(office, id));
   if ('kind' in lease) return lease;
   let over = false;
-  let journal: Journal | undefined;
+  let slice: Slice | undefined;
   try {
     // Read after the lease was taken: what the last holder wrote is seen, and what it still tries to write is refused.
     const current = await loadPlan(office, id);
@@ -50,23 +51,23 @@ export async function runSlice(office: Office, id: PlanId, deadline: number, hel
     const taken = { ...current.head, runner: lease.token };
     const writeId = newWriteId(office);
     const etag = await office.store.plans.commit(taken, current.etag, writeId);
-    journal = new Journal(office, { head: taken, etag, writeId });
-    const slice = new Slice(office, journal, lease, deadline);
+    const begun = new Slice(office, new Journal(office, { head: taken, etag, writeId }), lease, deadline);
+    slice = begun;
     const attributes = { source: taken.sourceName, planId: id, action: taken.action };
-    const end = await office.telemetry.span('run', { attributes }, () => slice.run());
+    const end = await office.telemetry.span('run', { attributes }, () => begun.run());
     over = end.kind === 'over';
     return end;
   } catch (error) {
     if (error instanceof TakenOver) return { kind: 'held' };
-    if (journal !== undefined && isOfficeError(error, 'DLO_RECORD_UNREADABLE')) {
-      // Trying again would find the same row: somebody has to look at it.
-      const end = await endRun(office, journal, 'paused', error.message);
+    if (slice !== undefined && isOfficeError(error, 'DLO_RECORD_UNREADABLE', 'DLO_SOURCE_UNKNOWN')) {
+      // Trying again would find the same: somebody has to look at it.
+      const end = await slice.giveUp('paused', error.message);
       over = true;
       return end;
     }
-    if (journal !== undefined && isMistake(error)) {
+    if (slice !== undefined && isMistake(error)) {
       office.log(`run ${id}: a mistake of the program: ${error.stack ?? mistakeText(error)}`);
-      const end = await endRun(office, journal, 'halted', `a mistake of the program: ${mistakeText(error)}`);
+      const end = await slice.giveUp('halted', `a mistake of the program: ${mistakeText(error)}`);
       over = true;
       return end;
     }
@@ -304,16 +305,13 @@ class Slice {
   /** Carries out what an operator asked for. Letters not sent yet stay where they are. */
   async #obey(request: 'pause' | 'cancel'): Promise<SliceEnd> {
     if (request === 'pause') return this.#finish('paused', 'paused by an operator');
-    const maybe = await markUnclear(this.#office, this.#journal.head);
-    return this.#finish('cancelled', 'cancelled by an operator', (head) => ({
-      ...head,
-      counts: {
-        ...head.counts,
-        pending: 0,
-        left: head.counts.left + head.counts.pending,
-        maybeDuplicate: head.counts.maybeDuplicate + maybe,
-      },
-    }));
+    const abandon = await abandonment(this.#office, this.#journal.head, 'cancelled by an operator');
+    return this.#finish('cancelled', '', abandon);
+  }
+
+  /** Stops the run where it is: going on would meet the same again. */
+  giveUp(state: 'paused' | 'halted', reason: string): Promise<SliceEnd> {
+    return this.#finish(state, reason);
   }
 
   async #finish(
@@ -354,11 +352,6 @@ function isOver(state: PlanState): boolean {
   return state === 'finished' || state === 'cancelled';
 }
 
-/** Whether a run is under way, sending or watching. */
-function isActive({ state }: PlanHead): boolean {
-  return state === 'running' || state === 'observing';
-}
-
 /** Writes the end of a run, or its pause, and audits it. */
 async function endRun(
   office: Office,
@@ -370,16 +363,17 @@ async function endRun(
   const over = isOver(state);
   // First: who sees that the run has ended sees what it has left.
   await noteCounts(office, journal.head.source);
+  // And who plans over its letters is told which of them it may have sent.
+  if (!over) await markUnclear(office, journal.head);
   await journal.commit((head) => ({
-    ...change(head),
+    ...change({ ...head, stateReason: reason }),
     state,
-    stateReason: reason,
     request: 'none',
     runner: '',
     ...(over ? { finishedAt: office.clock() } : { expiresAt: office.clock() + PAUSED_LIFETIME }),
   }));
   await tellRun(office, journal.head);
-  const { counts, id, source, sourceName, startedBy } = journal.head;
+  const { counts, id, source, sourceName, startedBy, stateReason } = journal.head;
   await office.store.audit.note(
     {
       at: office.clock(),
@@ -388,7 +382,7 @@ async function endRun(
       source: { key: source, name: sourceName },
       planId: id,
     },
-    `${state}${reason && ` (${reason})`}: ${countsText(counts)}`,
+    `${state}${stateReason && ` (${stateReason})`}: ${countsText(counts)}`,
   );
   return { kind: 'over' };
 }

@@ -12,11 +12,12 @@ import {
   type Exception,
   FINDING_CODES,
   factsSchema,
+  NO_COUNTS,
   PLAN_STATES,
   type PlanHead,
   SKIP_REASONS,
 } from '../plan/plan.ts';
-import { tallySchema } from '../plan/tally.ts';
+import { NO_TALLY, tallySchema } from '../plan/tally.ts';
 import { fingerprintSchema } from '../selection.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';
@@ -87,11 +88,18 @@ export class PlanStore {
     return row && readHead(row);
   }
 
-  /** The head; `undefined` also where it cannot be read. */
-  async readableHead(id: PlanId): Promise<PlanHead | undefined> {
+  /**
+   * The head, or what can be read of it, and the columns that cannot: those are as they would be of a plan of which nothing more
+   * is known, and that stands still.
+   */
+  async salvage(id: PlanId): Promise<(VersionedHead & { readonly unreadable: readonly string[] }) | undefined> {
     const row = await this.#table.get(id, HEAD);
+    if (row === undefined) return undefined;
     const parsed = headSchema.safeParse(row);
-    return parsed.success ? toHead(parsed.data).head : undefined;
+    if (parsed.success) return { ...toHead(parsed.data), unreadable: [] };
+    const unreadable = [...new Set(parsed.error.issues.map(({ path }) => String(path[0])))];
+    const cells = Object.entries(row).filter(([name]) => !unreadable.includes(name));
+    return { ...toHead(headSchema.parse({ ...UNKNOWN_CELLS, ...Object.fromEntries(cells) })), unreadable };
   }
 
   /**
@@ -134,11 +142,17 @@ export class PlanStore {
     }
   }
 
-  /** Letters whose fate differs from their chunk's, ascending, from number `from`. */
-  async *exceptions(id: PlanId, from?: SequenceNumber): AsyncGenerator<Exception> {
+  /** Letters whose fate differs from their chunk's, ascending, from number `from`. Unreadable ones like those of {@link chunks}. */
+  async *exceptions(
+    id: PlanId,
+    { from, onUnreadable }: { from?: SequenceNumber | undefined; onUnreadable?: (key: string) => void } = {},
+  ): AsyncGenerator<Exception> {
     const start = from === undefined ? 'letter:' : `letter:${numberKey(from)}`;
     const filter = odata`PartitionKey eq ${id} and RowKey ge ${start} and RowKey lt 'letter;'`;
-    for await (const row of this.#table.query(filter)) yield readException(row);
+    for await (const row of this.#table.query(filter)) {
+      if (onUnreadable === undefined || exceptionSchema.safeParse(row).success) yield readException(row);
+      else onUnreadable(row.rowKey);
+    }
   }
 
   /** Notes that a letter of the plan came back. Writing it twice changes nothing. `false`: there is no such plan, nothing was noted. */
@@ -170,11 +184,12 @@ export class PlanStore {
     return count;
   }
 
-  /** Letters of the plan that came back, by source and number. */
+  /** Letters of the plan that came back, by source and number. Rows that cannot be read are passed over. */
   async *returned(id: PlanId): AsyncGenerator<Returned> {
     const filter = odata`PartitionKey eq ${id} and RowKey ge 'returned:' and RowKey lt 'returned;'`;
     for await (const row of this.#table.query(filter)) {
-      yield checked(returnedSchema, row, 'plans');
+      const returned = returnedSchema.safeParse(row);
+      if (returned.success) yield returned.data;
     }
   }
 
@@ -277,6 +292,43 @@ const headSchema = z.object({
   startedBy: z.string(),
   finishedAt: time.optional(),
 });
+
+/** Cells of a head of which nothing is known. */
+const UNKNOWN_CELLS = {
+  writeId: '',
+  source: '',
+  sourceName: '',
+  action: 'replay',
+  target: '',
+  choices: '{}',
+  selection: '{}',
+  findings: '[]',
+  state: 'paused',
+  stateReason: '',
+  createdAt: new Date(0),
+  createdBy: '',
+  expiresAt: new Date(0),
+  cursor: '',
+  looked: 0,
+  chunks: 0,
+  ...NO_COUNTS,
+  request: 'none',
+  runner: '',
+  facts: JSON.stringify({ from: 'none', partitioned: false, maxMessageBytes: 0 }),
+  seen: false,
+  tally: JSON.stringify(NO_TALLY),
+  pace: JSON.stringify({ rate: 0 }),
+  progress: JSON.stringify({
+    step: 0,
+    doneBefore: 0,
+    returnedBefore: 0,
+    observedFrom: 0,
+    pacedFrom: 0,
+    pacedDone: 0,
+  }),
+  startedAt: new Date(0),
+  startedBy: '',
+};
 
 function isJson(text: string): boolean {
   return json(z.unknown()).safeParse(text).success;

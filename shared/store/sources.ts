@@ -8,7 +8,7 @@ import { OfficeError } from '../errors.ts';
 import { type PlanId, parsePlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, descendingKey, readable, time } from './rows.ts';
-import { isRefused, odata, StoreConflict, type StoredRow, Table } from './table.ts';
+import { type Cell, isRefused, odata, StoreConflict, type StoredRow, Table } from './table.ts';
 
 /** Who may change letters of a source: a run by its plan, or the retention cleanup. */
 export type Occupant = PlanId | 'expire';
@@ -114,6 +114,35 @@ export class SourceStore {
       else rows.push(source);
     }
     return rows;
+  }
+
+  /**
+   * Makes the row of a source good where it cannot be read. Who has the lease is not known then: it is waited for, `ms` from
+   * `now`. `occupant` has the source if the row does not say. Returns the columns that could not be read.
+   */
+  async repair(source: SourceKey, occupant: Occupant | undefined, now: number, ms: number): Promise<string[]> {
+    const row = await this.#table.get(source, SOURCE);
+    const parsed = row && rowSchema.safeParse(row);
+    if (row === undefined || parsed === undefined || parsed.success) return [];
+    const columns = [...new Set(parsed.error.issues.map(({ path }) => String(path[0])))];
+    const good: Record<string, Cell> = {
+      name: '',
+      retired: false,
+      entry: '',
+      occupant: occupant ?? '',
+      occupiedSince: new Date(now),
+      leaseToken: '',
+      leaseUntil: new Date(now + ms),
+      passedAt: NEVER,
+      passError: '',
+    };
+    const cells = Object.fromEntries(columns.map((column) => [column, good[column]]));
+    try {
+      await this.#table.merge({ partitionKey: source, rowKey: SOURCE, ...cells }, row.etag);
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error; // somebody wrote it meanwhile: the next time
+    }
+    return columns;
   }
 
   /** Notes that a source has left the catalog; it stays until it is empty. */

@@ -3,7 +3,7 @@ import type { Source } from '../catalog.ts';
 import { isOfficeError } from '../errors.ts';
 import { isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import { unendedChunks } from '../store/inFlight.ts';
+import { begunPlans, unendedChunks } from '../store/inFlight.ts';
 import type { VersionedLetter } from '../store/letters.ts';
 import { tellReopened } from '../telemetry/tell.ts';
 
@@ -41,7 +41,7 @@ export async function reopen(
 
 async function unendedNumbers({ store }: Office, source: Source): Promise<ReadonlySet<SequenceNumber>> {
   const numbers = new Set<SequenceNumber>();
-  for await (const { chunk, isGivenUp } of unendedChunks(store, source.key)) {
+  for await (const { chunk, isGivenUp } of unendedChunks(store, await begunPlans(store, source.key))) {
     if (!isGivenUp) for (const { number } of chunk.letters) numbers.add(number);
   }
   return numbers;

@@ -1,5 +1,7 @@
 /** Preparing that goes on in the background, and runs that nobody is working on. */
 import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { QueueServiceClient } from '@azure/storage-queue';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newPlanId, type PlanId, type SourceKey } from '../../shared/letter.ts';
 import { NO_COUNTS } from '../../shared/plan/plan.ts';
@@ -7,7 +9,7 @@ import { openStore, type Store } from '../../shared/store/index.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';
 
-const SOURCES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7'];
+const SOURCES = Array.from({ length: 15 }, (_, i) => `p${i}`);
 let office: TestOffice;
 let store: Store;
 beforeAll(async () => {
@@ -152,4 +154,103 @@ test('a time to live so short that it kills again is told, and replaced where th
   const [message] = await receiver.receiveMessages(1);
   await receiver.close();
   expect(message).toMatchObject({ messageId: 'brief', timeToLive: 6 * 3_600_000 });
+});
+
+const codes = ({ findings }: PlanJson) => findings.map(({ code, letters }) => [code, letters]);
+const start = ({ id, counts }: PlanJson) =>
+  office.call('replay', 'POST', `plans/${id}/run`, { confirm: counts.pending, ramp: false });
+const refusedFor = (plan: PlanJson) => ({ status: 409, json: { code: 'DLO_LETTERS_UNENDED', plan: plan.id } });
+
+test('over letters that a paused run may have sent no other plan begins; once that is cancelled, those that know of it do', async () => {
+  await office.deadLetters(2, 'p8');
+  const [first, before] = [await office.plan({}, 'p8'), await office.plan({}, 'p8')];
+  const lost = office.broker.faults.add({ at: 'send', entity: 'p8', do: 'lose-answer', times: 3 });
+  await start(first);
+  await office.finished(first.id, ['paused']);
+  expect(lost.hits).toBe(3);
+  const after = await office.plan({}, 'p8');
+  expect(codes(after)).toEqual([['maybe-sent', 2]]);
+  for (const plan of [before, after]) expect(await start(plan)).toMatchObject(refusedFor(first));
+  await office.post(`plans/${first.id}/cancel`);
+  // The one that was made before says nothing of copies in the target.
+  expect(await start(before)).toMatchObject(refusedFor(first));
+  expect((await office.run(after)).counts).toMatchObject({ done: 2, maybeDuplicate: 2 });
+});
+
+test.each([
+  ['replay', 'p9'],
+  ['discard', 'p10'],
+])('what a paused %s has only to complete is not begun again by another plan', async (action, name) => {
+  await office.deadLetters(2, name);
+  const plan = await office.plan({ action }, name);
+  const found = await store.plans.head(plan.id as PlanId);
+  const { value: chunk } = await store.plans.chunks(plan.id as PlanId).next();
+  if (found === undefined || chunk === undefined) throw new Error('the plan is stored');
+  const paused = { ...found.head, state: 'paused', startedAt: Date.now() } as const;
+  await store.plans.commit(paused, found.etag, 'w', { chunks: [{ ...chunk, state: 'sent', sends: 1 }] });
+  const other = await office.plan({}, name);
+  expect(await start(other)).toMatchObject(refusedFor(plan));
+  expect(await store.sources.get(key(name))).toMatchObject({ occupant: undefined });
+  if (action === 'discard') return;
+  await office.post(`plans/${plan.id}/resume`);
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 2 });
+  expect((await office.run(other)).counts).toMatchObject({ done: 0, skipped: 2 });
+  expect(office.broker.messages(name)).toEqual([]);
+});
+
+test('a plan goes to the target that it showed, or nowhere', async () => {
+  await office.deadLetters(1, 'p11');
+  const plan = await office.plan({}, 'p11');
+  const found = await store.plans.head(plan.id as PlanId);
+  if (found === undefined) throw new Error('the plan is stored');
+  // As if the catalog had named another queue then.
+  await store.plans.commit({ ...found.head, target: 'p0' }, found.etag, 'w');
+  const refused = await start(plan);
+  expect(refused).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_BLOCKED' } });
+  expect(refused.text).toContain('target-changed');
+});
+
+test('resuming a run whose process died makes it go on, without the watchdog', async () => {
+  await office.deadLetters(3, 'p12');
+  const plan = await office.plan({}, 'p12');
+  const entity = 'p12/$DeadLetterQueue';
+  const held = office.broker.faults.add({ at: 'settle', entity, operation: 'complete', do: 'hold', times: 50 });
+  await start(plan);
+  await until(() => held.hits > 0 || undefined, 'the completion to be asked for');
+  await office.kill();
+  await QueueServiceClient.fromConnectionString(office.storage).getQueueClient('runs').clearMessages();
+  office.broker.clock.advance(61_000);
+  held.remove();
+  await office.restart();
+  expect((await office.call('replay', 'POST', `plans/${plan.id}/resume`, {})).status).toBe(202);
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 3, maybeDuplicate: 0 });
+});
+
+test('a running plan of a source that left the catalog pauses with the reason, is listed, and leaves the source to others', async () => {
+  await office.deadLetters(2, 'p13');
+  const plan = await office.plan({}, 'p13');
+  const found = await store.plans.head(plan.id as PlanId);
+  if (found === undefined) throw new Error('the plan is stored');
+  await store.plans.commit({ ...found.head, state: 'running', startedAt: Date.now() }, found.etag, 'w');
+  const lease = await store.sources.acquire(key('p13'), plan.id as PlanId, Date.now(), 1);
+  await store.sources.release(lease, false);
+  const preparing = await halfPrepared('p13');
+  const file = office.settings.DLO_CATALOG ?? '';
+  const catalog = JSON.parse(await readFile(file, 'utf8')) as { sources: { name: string }[] };
+  const sources = catalog.sources.filter(({ name }) => name !== 'p13');
+  await writeFile(file, JSON.stringify({ ...catalog, sources }));
+  await office.process.stop();
+  await office.restart();
+  await office.process.run('watch');
+  const paused = await office.finished(plan.id, ['paused']);
+  expect(paused.stateReason).toContain('not in the catalog any more');
+  const { plans } = await office.get<{ plans: PlanJson[] }>('plans?state=paused&top=500');
+  expect(plans.map(({ id }) => id)).toContain(plan.id);
+  await until(
+    async () => (await store.sources.get(key('p13')))?.occupant === undefined || undefined,
+    'the source to be free',
+  );
+  await store.runs.enqueue(preparing.id, 0);
+  expect((await office.finished(preparing.id, ['cancelled'])).stateReason).toContain('left the catalog');
+  expect(await office.post<PlanJson>(`plans/${plan.id}/cancel`)).toMatchObject({ state: 'cancelled' });
 });
