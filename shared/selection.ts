@@ -33,7 +33,7 @@ export const sequenceNumberSchema = z.string().transform((value, context): Seque
 export const fingerprintSchema = z.string().transform((text, context): Fingerprint => {
   const fingerprint = parseFingerprint(text);
   if (fingerprint !== undefined) return fingerprint;
-  context.addIssue({ code: 'custom', message: 'must be a fingerprint such as f1-Em64n7F0qPnVf_khsfbCJo' });
+  context.addIssue({ code: 'custom', message: 'must be a fingerprint such as f2-Em64n7F0qPnVf_khsfbCJo' });
   return z.NEVER;
 });
 
@@ -52,6 +52,9 @@ const lists = {
 };
 export type ListTrait = keyof typeof lists;
 export const LIST_TRAITS = Object.keys(lists) as ListTrait[];
+/** Traits with one value a letter; a cause has two names. */
+type PlainTrait = Exclude<ListTrait, 'fingerprint'>;
+const PLAIN_TRAITS = LIST_TRAITS.filter((trait): trait is PlainTrait => trait !== 'fingerprint');
 
 /** All conditions given must hold; in a list, any one. Without conditions it is every open letter. */
 export const selectionSchema = z.strictObject({
@@ -87,7 +90,8 @@ export function selectionToJson(selection: Selection): Record<string, unknown> {
 export function matches(record: LetterRecord, selection: Selection): boolean {
   const { letter } = record;
   return (
-    LIST_TRAITS.every((trait) => fitsLists(trait, traitOf(record, trait), selection)) &&
+    PLAIN_TRAITS.every((trait) => fitsLists(trait, traitOf(record, trait), selection)) &&
+    fitsCause(record, selection) &&
     within(record.firstSeen, selection.seenFrom, selection.seenTo) &&
     within(letter.enqueuedAt, selection.enqueuedFrom, selection.enqueuedTo) &&
     within(letter.replay.count, selection.minReplayCount, selection.maxReplayCount) &&
@@ -95,7 +99,14 @@ export function matches(record: LetterRecord, selection: Selection): boolean {
   );
 }
 
-function fitsLists(trait: ListTrait, value: string | undefined, selection: Selection): boolean {
+/** A cause may be named by the fingerprint that an earlier version gave it: runbooks and scripts do. */
+function fitsCause({ fingerprint, formerly }: LetterRecord, { fingerprint: wanted, not }: Selection): boolean {
+  const isIn = (list: readonly Fingerprint[]) =>
+    list.includes(fingerprint) || (formerly !== undefined && list.includes(formerly));
+  return (wanted === undefined || isIn(wanted)) && (not?.fingerprint === undefined || !isIn(not.fingerprint));
+}
+
+function fitsLists(trait: PlainTrait, value: string | undefined, selection: Selection): boolean {
   const wanted: readonly string[] | undefined = selection[trait];
   const unwanted: readonly string[] | undefined = selection.not?.[trait];
   const fold = trait === 'reason' ? (text: string) => text.trim().toLowerCase() : (text: string) => text;
@@ -103,7 +114,7 @@ function fitsLists(trait: ListTrait, value: string | undefined, selection: Selec
   return (wanted === undefined || isIn(wanted)) && (unwanted === undefined || !isIn(unwanted));
 }
 
-function traitOf({ classification, letter, fingerprint }: LetterRecord, trait: ListTrait): string | undefined {
+function traitOf({ classification, letter }: LetterRecord, trait: PlainTrait): string | undefined {
   switch (trait) {
     case 'category':
     case 'advice':
@@ -112,8 +123,6 @@ function traitOf({ classification, letter, fingerprint }: LetterRecord, trait: L
     case 'messageId':
     case 'sequenceNumber':
       return letter[trait];
-    case 'fingerprint':
-      return fingerprint;
     default:
       return classification.evidence[trait];
   }

@@ -1,9 +1,16 @@
 /**
  * The fixed part of an error text. What varies from letter to letter (ids, numbers, times, quoted values, hosts, paths, addresses)
- * becomes a placeholder, so that texts of one cause are alike, and so that no personal data gets into a group.
+ * becomes a placeholder, so that texts of one cause are alike, and so that no personal data gets into a group. What says what went
+ * wrong stays: codes, statuses, names of types and columns; an error told as JSON is read.
  *
- * What is decided here decides fingerprints of version 1: a change that is not a new version tears groups apart.
+ * What is decided here and in what it imports decides fingerprints of version 2: a change that is not a new version tears groups apart.
  */
+
+import { keepCodes } from './codes.ts';
+import { errorInJson } from './errorJson.ts';
+import { isMeaning, isName, isSentence, meaningOf, withoutIndexes } from './meaning.ts';
+import { Kept, SPOT, SPOTS } from './spots.ts';
+import { markTokens } from './varying.ts';
 
 /** A text without its varying parts. */
 export interface Template {
@@ -18,59 +25,82 @@ const MAX_TEXT = 2000;
 const MAX_KEY_WORDS = 48;
 const MAX_WORDS = 200;
 
-/** Placeholders while a text is worked on: private-use characters, which are taken out of the text first. */
-const SPOTS = {
-  number: '\uE000',
-  id: '\uE001',
-  time: '\uE002',
-  value: '\uE003',
-  host: '\uE004',
-  path: '\uE005',
-  url: '\uE006',
-  address: '\uE007',
-};
-const SPOT = /[\uE000-\uE007]/g;
 const NAMES = new Map(Object.entries(SPOTS).map(([name, spot]) => [spot, `<${name}>`]));
-/** Digits that mean something (a status, a vendor's error code) wait here until numbers have been replaced. */
-const KEPT = 0xe010;
-const KEPT_DIGIT = /[\uE010-\uE019]/g;
 
 /** The template of a text. Linear in its length, which is cut first; never throws. */
 export function templateOf(text: string): Template {
-  const marked = markTokens(keepCodes(markSpans(withoutStack(text))));
-  return { key: keyOf(marked), words: wordsOf(marked) };
+  const kept = new Kept();
+  const marked = markText(text, kept, 0);
+  return { key: keyOf(marked, kept), words: wordsOf(marked, kept) };
+}
+
+/** Texts in JSON in texts: followed so far. */
+const MAX_DEPTH = 3;
+/** Longest JSON that is read, characters; a description of Service Bus has no more than half of it. */
+const MAX_JSON = 8000;
+
+function markText(text: string, kept: Kept, depth: number): string {
+  if (depth > MAX_DEPTH) return SPOTS.value;
+  const json = markJson(text.slice(0, MAX_JSON), kept, depth);
+  if (json !== undefined) return json;
+  const plain = withoutStack(text);
+  const inner = unquoted(plain);
+  if (inner === undefined) return markTokens(keepCodes(markSpans(plain, kept, depth), kept), kept);
+  if (isName(inner) && (isMeaning(inner) || !/^\p{Lu}\p{Ll}*$/u.test(inner))) return kept.keep(inner);
+  return /^[[{]/.test(inner) || isSentence(inner) ? markText(inner, kept, depth + 1) : SPOTS.value;
+}
+
+function markJson(text: string, kept: Kept, depth: number): string | undefined {
+  return errorInJson(text, {
+    word: (word) => kept.keep(word),
+    text: (told) => markText(told, kept, depth + 1),
+    plain: (told) => kept.restore(told),
+  });
+}
+
+/** What is in a text that is in quotes as a whole: as JSON writes a text, and Python the key that was not there. */
+function unquoted(text: string): string | undefined {
+  const inner = /^(["'`])(.+)\1[.!]?$/.exec(text)?.[2] ?? /^[“„«»‘](.+)[”“»«’][.!]?$/.exec(text)?.[1];
+  if (inner === undefined) return undefined;
+  if (!text.startsWith('"')) return /["'`“”«»]/.test(inner) ? undefined : inner.trim();
+  return /(?<!\\)"/.test(inner) ? undefined : inner.replace(/\\(["\\/])/g, '$1').trim();
 }
 
 /** The message without the stack below it. Python tells the message last. */
 function withoutStack(text: string): string {
   const isTraceback = /^\s{0,20}Traceback \(most recent/.test(text);
-  const part = isTraceback ? lastLine(text.slice(-MAX_TEXT)) : text.slice(0, MAX_TEXT);
-  const stack = part.search(/[\r\n]\s{0,20}(?:at |--- End of|Traceback |#0 |File ")/);
+  const part = isTraceback ? lastMessage(text.slice(-MAX_TEXT)) : text.slice(0, MAX_TEXT);
+  const stack = part.search(
+    /[\r\n]\s{0,20}(?:at |--- |Traceback |#0 |File "|goroutine \d)|[\r\n]\s{2,20}\S{1,10} [\w.<>`$+[\],/]{3,300}\(/,
+  );
   return (stack < 0 ? part : part.slice(0, stack)).replace(/[\p{C}\s]+/gu, ' ').trim();
 }
 
-function lastLine(text: string): string {
+/** The last line that is not indented: an indented one is code, and then the end of the traceback was cut off. */
+function lastMessage(text: string): string {
+  const lines = text.trimEnd().split(/[\r\n]+/);
   return (
-    text
-      .trimEnd()
-      .split(/[\r\n]/)
-      .at(-1) ?? ''
+    lines.slice(1).findLast((line) => /^[^\s^~]/.test(line) && !line.startsWith('Traceback ')) ?? 'Traceback, cut off'
   );
 }
 
 const DAY = '(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? )?';
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\\.?';
 const DIGIT = /\d/;
+/** Instead of a placeholder: what is in quotes is a value or not, by what stands around it. */
+const QUOTED = '';
 /**
  * What varies and spans separators, in the order it is looked for, and without which a text has none of it. Every repetition is
  * bounded: no text makes these slow.
  */
 const SPANS: readonly (readonly [needs: RegExp, pattern: RegExp, spot: string])[] = [
   [/:\/\//, /\b[a-z][a-z0-9+.:-]{1,30}:\/\/[^\s"'<>\uE000-\uE007]{1,1000}/gi, SPOTS.url],
-  [/'/, /(?<![\p{L}\p{N}])'(?:[^']|(?<=\p{L})'(?=\p{L})){0,300}'(?![\p{L}\p{N}])/gu, SPOTS.value],
-  [/"/, /"[^"]{0,300}"/g, SPOTS.value],
-  [/`/, /`[^`]{0,300}`/g, SPOTS.value],
-  [/[“„«‘]/, /[“„«‘][^”“»’]{0,300}[”“»’]/g, SPOTS.value],
+  [/'/, /(?<![\p{L}\p{N}])'(?:[^']|(?<=\p{L})'(?=\p{L})){0,300}'(?![\p{L}\p{N}])/gu, QUOTED],
+  [/"/, /"[^"]{0,300}"/g, QUOTED],
+  [/`/, /`[^`]{0,300}`/g, QUOTED],
+  [/[“„«‘]/, /[“„«‘][^”“»’]{0,300}[”“»’]/g, QUOTED],
+  [/»/, /»[^«]{0,300}«/g, QUOTED],
+  [/=\(/, /(?<==)\([^)]{1,300}\)/g, SPOTS.value],
   [/@/, /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g, SPOTS.address],
   [DIGIT, /\b(?:\d{1,3}\.){3}\d{1,3}\b/g, SPOTS.host],
   [
@@ -88,23 +118,47 @@ const SPANS: readonly (readonly [needs: RegExp, pattern: RegExp, spot: string])[
   [/\//, /(?<![\w.:<\uE000-\uE007])[~.]{0,2}\/[^\s"'<>:;,()\]]{1,300}/g, SPOTS.path],
 ];
 
-function markSpans(text: string): string {
+function markSpans(text: string, kept: Kept, depth: number): string {
   // Private-use characters are taken for ours from here on; `withoutStack` has replaced those of the sender.
-  let marked = markBrackets(text);
-  for (const [needs, pattern, spot] of SPANS) if (needs.test(marked)) marked = marked.replace(pattern, spot);
+  let marked = markBrackets(text, kept, depth);
+  for (const [needs, pattern, spot] of SPANS) {
+    if (!needs.test(marked)) continue;
+    marked =
+      spot === QUOTED
+        ? marked.replace(pattern, (match, offset: number, whole: string) => markQuoted(match, offset, whole, kept))
+        : marked.replace(pattern, spot);
+  }
   return marked;
 }
 
-/** Objects and lists that are told in a message (`{"id": 7}`, `Order{id=7}`, `[1, 2]`) are values, whatever is in them. */
-function markBrackets(text: string): string {
+/** How much around a quoted part is looked at, characters. */
+const AROUND = 60;
+
+function markQuoted(match: string, offset: number, whole: string, kept: Kept): string {
+  const end = offset + match.length;
+  const quoted = match.slice(1, -1);
+  const meaning = meaningOf(whole.slice(Math.max(0, offset - AROUND), offset), quoted, whole.slice(end, end + AROUND));
+  if (meaning === undefined) return SPOTS.value;
+  return meaning === 'text' ? match : `${match[0]}${kept.keep(withoutIndexes(quoted))}${match.at(-1)}`;
+}
+
+/**
+ * Objects and lists that are told in a message (`{"id": 7}`, `Order{id=7}`, `[1, 2]`) are values, whatever is in them; but not an
+ * error told as JSON, nor one that is told in brackets.
+ */
+function markBrackets(text: string, kept: Kept, depth: number): string {
   let result = '';
   let at = 0;
   while (at < text.length) {
     const open = text[at] as string;
-    const end = open === '{' || open === '[' ? closingOf(text, at) : -1;
+    const isOpen = (open === '{' || open === '[') && !isQuotedMark(text, at);
+    const end = isOpen ? closingOf(text, at) : -1;
     const inside = end < 0 ? '' : text.slice(at + 1, end);
-    if (end >= 0 && (open === '{' ? /[:=,"]/ : /,/).test(inside)) {
-      result += SPOTS.value;
+    if (end >= 0 && (open === '{' ? /[:=,"]/ : ERROR_LIST.test(inside) ? NEVER : /,/).test(inside)) {
+      // A message beside it, or it is somebody's data.
+      const isError = /"(?:message|msg|title|detail|error_?(?:message|description)?)"\s{0,3}:/i.test(inside);
+      const json = isError ? markJson(text.slice(at, end + 1), kept, depth) : undefined;
+      result += json ?? SPOTS.value + kindsIn(inside, kept);
       at = end + 1;
     } else {
       result += open;
@@ -112,6 +166,21 @@ function markBrackets(text: string): string {
     }
   }
   return result;
+}
+
+/** `'{'` in a parser's message is no object. */
+function isQuotedMark(text: string, at: number): boolean {
+  return /["'`“{[]/.test(text[at - 1] ?? '') && /["'`”{[]/.test(text[at + 1] ?? '');
+}
+
+const NEVER = /(?!)/;
+/** `[ERROR: duplicate key …]` is what a database said, not a list. */
+const ERROR_LIST = /^\s?(?:ERROR|FATAL|Error|[\w.]{1,200}(?:Exception|Error))\b/;
+
+/** `[type=missing, input_value=…]`: what kind of mistake it was. */
+function kindsIn(inside: string, kept: Kept): string {
+  const kind = /(?:^|[,\s])type=([a-z_]{3,60})\b/.exec(inside)?.[1];
+  return kind === undefined ? '' : ` ${kept.keep(kind)}`;
 }
 
 /** Where a bracket is closed; the end of the text if it is cut before that. Looks at most a bounded way ahead. */
@@ -127,73 +196,6 @@ function closingOf(text: string, from: number): number {
   return limit === text.length ? limit : -1;
 }
 
-/** A status of HTTP, an error number of a database or an operating system: these say what went wrong. */
-const CODES: readonly RegExp[] = [
-  /\b(?:status(?:[ _-]?code)?|HTTP(?:\/\d(?:\.\d)?)?)[\s:=#("'-]{0,3}(?:code[\s:=]{0,2}|is |was |of |does not indicate success: ){0,2}([1-5]\d\d)\b/gi,
-  /\b(?:errno|error (?:code|number|no\.?)|errorcode)[\s:=#("'-]{0,3}(\d{1,6})\b/gi,
-  /\bSQLSTATE[\s:=#(["'-]{0,3}([0-9A-Z]{5})\b/g,
-  /\b((?:ORA|TNS|PLS)-\d{3,5}|SQL\d{4,5}[NCW]|AADSTS\d{4,7}|E11000)\b/g,
-];
-
-function keepCodes(text: string): string {
-  const keep = (match: string, code: string) => {
-    const at = match.lastIndexOf(code);
-    const kept = code.replace(/\d/g, (digit) => String.fromCharCode(KEPT + Number(digit)));
-    return match.slice(0, at) + kept + match.slice(at + code.length);
-  };
-  const kept = CODES.reduce((result, pattern) => result.replace(pattern, keep), text);
-  // What stands behind `=`, or behind a colon after a name for somebody or something, is a value.
-  return kept
-    .replace(
-      /([\p{L}_][\p{L}\p{N}_.-]{0,60} ?= ?)([^\s=,;&)\]}>\uE000-\uE019][^\s,;&)\]}]{0,200})/gu,
-      `$1${SPOTS.value}`,
-    )
-    .replace(
-      /\b((?:\w{0,30}id|name|user|username|login|customer|account|tenant|token) ?: ?)([^\s,;&)\]}\uE000-\uE019]{1,200})/gi,
-      `$1${SPOTS.value}`,
-    );
-}
-
-/** Words with digits that are words all the same. */
-const KNOWN_WORDS =
-  /^(?:u?int(?:8|16|32|64|128)|float(?:16|32|64)|utf-?(?:8|16|32)|base(?:32|58|64)(?:url)?|sha-?\d{1,3}|md5|oauth2?|http\/?[123](?:\.\d)?|h2|s3|ec2|x\.?509|ipv[46]|log4j|iso-?8601|rfc-?\d{3,4}|v\d{1,2}|tls(?:v?1(?:\.\d)?)?|win32|json5|[a-z]+`\d)$/i;
-const HOST =
-  /^(?!(?:com|org|net|io|dev|de|eu)\.)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,8}\.(?:com|net|org|io|dev|app|eu|de|uk|us|cloud|internal|local|localhost|svc|cluster|lan|corp|home|test|example|invalid)\.?$/;
-
-function markTokens(text: string): string {
-  return text.replace(/[^\s,;:()[\]{}<>|=!?"'#@…]+/g, (token) => {
-    const word = token.replace(/^[-._/+*&]+|[-._/+*&]+$/g, '');
-    const spot = word === '' ? undefined : spotOf(word);
-    return spot === undefined ? token : token.replace(word, () => spot);
-  });
-}
-
-/** What a word stands for, or `undefined` when it is a word. */
-function spotOf(word: string): string | undefined {
-  if (/[\uE000-\uE019]/.test(word)) return undefined;
-  if (word === 'localhost' || (word.includes('.') && HOST.test(word))) return SPOTS.host;
-  if (!/\p{N}/u.test(word)) return isRandom(word) ? SPOTS.id : undefined;
-  if (KNOWN_WORDS.test(word) || isTypeName(word)) return undefined;
-  return /^[+-]?[$€£¥]?\p{N}[\p{N}.,'_]*(?:%|\p{L}{1,3}|[€£¥$])?$/u.test(word) ? SPOTS.number : SPOTS.id;
-}
-
-/** Letters only, and yet no word: hex digits, or upper and lower case in turn as in encoded bytes. */
-function isRandom(word: string): boolean {
-  if (/^[a-f]{8,}$/i.test(word)) return true;
-  if (word.length < 16 || !/^[\w+/-]+$/.test(word)) return false;
-  const parts = word.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
-  return word.length / parts.length < 3; // words put together are longer
-}
-
-/** `Shop.Contracts.V2.OrderPlaced`: a digit in a known segment does not make it an id. */
-function isTypeName(word: string): boolean {
-  const segments = word.split(/[.\\]/);
-  return (
-    segments.length > 1 &&
-    segments.every((one) => /^[A-Za-z_]\w*$/.test(one) && (!/\d/.test(one) || KNOWN_WORDS.test(one)))
-  );
-}
-
 /** Words that belong to the number before or behind them: its unit or currency. */
 const UNITS = new Set(
   (
@@ -203,9 +205,10 @@ const UNITS = new Set(
   ).split(' '),
 );
 
-function keyOf(marked: string): string {
+function keyOf(marked: string, kept: Kept): string {
   const words =
-    restored(marked.replace(SPOT, ' * '))
+    kept
+      .restore(marked.replace(SPOT, ' * '))
       .toLowerCase()
       .match(/\*|[\p{L}\p{N}_.$-]*[\p{L}\p{N}]/gu) ?? [];
   const key: string[] = [];
@@ -223,14 +226,9 @@ function keyOf(marked: string): string {
   return key.slice(0, MAX_KEY_WORDS).join(' ');
 }
 
-function wordsOf(marked: string): string {
-  const named = restored(marked.replace(/([\uE000-\uE007])(?:[\s,;:.-]{0,3}\1){1,200}/g, '$1')).replace(
-    SPOT,
-    (spot) => NAMES.get(spot) ?? '',
-  );
+function wordsOf(marked: string, kept: Kept): string {
+  const named = kept
+    .restore(marked.replace(/([\uE000-\uE007])(?:[\s,;:.-]{0,3}\1){1,200}/g, '$1'))
+    .replace(SPOT, (spot) => NAMES.get(spot) ?? '');
   return named.length <= MAX_WORDS ? named : `${named.slice(0, MAX_WORDS - 1).trimEnd()}…`;
-}
-
-function restored(text: string): string {
-  return text.replace(KEPT_DIGIT, (kept) => String(kept.charCodeAt(0) - KEPT));
 }

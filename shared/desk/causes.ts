@@ -4,7 +4,7 @@ import type { Fingerprint } from '../classify/fingerprint.ts';
 import { addTo, type Group, groupOf, mergeGroups } from '../groups/group.ts';
 import { type CauseLine, headLine } from '../groups/headLine.ts';
 import { advicesFor, didNotHelp, type Replays } from '../groups/replays.ts';
-import { shownState } from '../groups/triage.ts';
+import { shownState, triageOf } from '../groups/triage.ts';
 import type { Office } from '../office.ts';
 
 /** A cause with its open letters. */
@@ -40,7 +40,7 @@ export async function summariseCauses(office: Office, sources: readonly Source[]
   const triages = await office.store.triage.all();
   const causes = [...all.values()]
     .map(({ group, sources: where }): CauseSummary => {
-      const triage = triages.get(group.fingerprint);
+      const triage = triageOf(triages, group);
       const replays: Replays = kept.get(group.fingerprint) ?? group;
       return {
         ...shownState(triage, group.lastSeen),

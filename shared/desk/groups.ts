@@ -1,11 +1,19 @@
 /** Looking at groups, over all sources or one, and saying something of their causes. */
 import type { Source } from '../catalog.ts';
 import type { Category } from '../classify/evidence.ts';
-import type { Fingerprint } from '../classify/fingerprint.ts';
+import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
 import { errorText, OfficeError } from '../errors.ts';
 import { type Group, mainOf, mergeGroups } from '../groups/group.ts';
 import { advicesFor, didNotHelp } from '../groups/replays.ts';
-import { changed, changeText, type ShownState, shownState, type Triage, type TriageChange } from '../groups/triage.ts';
+import {
+  changed,
+  changeText,
+  type ShownState,
+  shownState,
+  type Triage,
+  type TriageChange,
+  triageOf,
+} from '../groups/triage.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
@@ -20,7 +28,10 @@ export interface Overview {
   /** What it is of all open letters that were looked at; 0 to 1. */
   readonly share: number;
   readonly bySource: readonly { readonly source: Source; readonly group: Group }[];
+  /** What counts for it; that of another fingerprint where it was said before the rules for fingerprints changed. */
   readonly triage: Triage | undefined;
+  /** Groups that letters of this one are in now, where an earlier version made it. */
+  readonly now: readonly Fingerprint[];
   readonly state: ShownState;
   readonly regressedSince: number | undefined;
 }
@@ -81,6 +92,11 @@ export async function getGroup(office: Office, fingerprint: Fingerprint): Promis
   const { overviews } = await overviewsOf(office, undefined);
   const found = overviews.find(({ group }) => group.fingerprint === fingerprint);
   if (found !== undefined) return found;
+  const now = becameOf(overviews, fingerprint);
+  if (now.length > 0) {
+    const why = `the group ${fingerprint} is of an earlier version: its letters are in ${now.join(', ')} now`;
+    throw new OfficeError('DLO_GROUP_UNKNOWN', why);
+  }
   throw new OfficeError('DLO_GROUP_UNKNOWN', `no letter and no triage of the group ${fingerprint} is on record`);
 }
 
@@ -98,20 +114,30 @@ async function overviewsOf(office: Office, only: Source | undefined) {
       bySource.set(group.fingerprint, [...(bySource.get(group.fingerprint) ?? []), { source, group }]);
     }
   }
-  const overviews = [...bySource].map(([fingerprint, parts]) => overview(parts, triages.get(fingerprint), open));
+  const overviews = [...bySource.values()].map((parts) => overview(parts, triages, open));
   for (const triage of triages.values()) {
-    if (only === undefined && !bySource.has(triage.fingerprint)) overviews.push(overview([], triage, open));
+    if (only === undefined && !bySource.has(triage.fingerprint)) overviews.push(overview([], triages, open, triage));
   }
-  return { overviews: overviews.sort((a, b) => inOrder(a.group, b.group)), open, unreadable };
+  const linked = overviews.map((one) => ({ ...one, now: becameOf(overviews, one.group.fingerprint) }));
+  return { overviews: linked.sort((a, b) => inOrder(a.group, b.group)), open, unreadable };
+}
+
+/** What letters of a group of an earlier version are in now, most open letters first. */
+function becameOf(overviews: readonly Pick<Overview, 'group'>[], former: Fingerprint): Fingerprint[] {
+  if (isCurrent(former)) return [];
+  const parts = overviews.filter(({ group }) => group.formerly.includes(former));
+  return parts.sort((a, b) => inOrder(a.group, b.group)).map(({ group }) => group.fingerprint);
 }
 
 function overview(
   parts: readonly { source: Source; group: Group }[],
-  triage: Triage | undefined,
+  triages: ReadonlyMap<Fingerprint, Triage>,
   open: number,
-): Overview {
+  own?: Triage,
+): Omit<Overview, 'now'> {
   const groups = parts.map(({ group }) => group).filter(({ total }) => total > 0);
-  const group = groups.length > 0 ? groups.reduce(mergeGroups) : emptyGroup(parts[0]?.group, triage);
+  const group = groups.length > 0 ? groups.reduce(mergeGroups) : emptyGroup(parts[0]?.group, own);
+  const triage = own ?? triageOf(triages, group);
   return {
     group,
     share: open === 0 ? 0 : group.open / open,
@@ -123,11 +149,21 @@ function overview(
 
 /** What is left of a cause when its letters are forgotten. */
 function emptyGroup(group: Group | undefined, triage: Triage | undefined): Group {
+  const formerly = group?.formerly ?? [];
   const nothing = { total: 0, open: 0, trend: [], categories: [], advices: [], messageTypes: [], examples: [] };
   const replays = { sent: 0, returned: 0, lastReturned: undefined };
   const at = triage?.changedAt ?? 0;
   const fingerprint = group?.fingerprint ?? triage?.fingerprint ?? OVERFLOW;
-  return { firstSeen: at, lastSeen: at, cause: triage?.cause ?? '', ...replays, ...group, ...nothing, fingerprint };
+  return {
+    firstSeen: at,
+    lastSeen: at,
+    cause: triage?.cause ?? '',
+    ...replays,
+    ...group,
+    ...nothing,
+    formerly,
+    fingerprint,
+  };
 }
 
 type Place = Pick<Group, 'open' | 'total' | 'fingerprint'>;
@@ -164,13 +200,15 @@ export async function setTriage(
   change: TriageChange,
   operator: string,
 ): Promise<Overview> {
-  const { group } = await getGroup(office, fingerprint);
+  const { group, triage } = await getGroup(office, fingerprint);
   const at = office.clock();
   const audit = await office.store.audit.open({ at, operator, operation: 'group.triage', group: fingerprint });
   try {
     for (let tries = 1; ; tries++) {
       const stored = await office.store.triage.get(fingerprint);
-      const after = changed(stored?.triage, change, { fingerprint, cause: group.cause, at, operator });
+      // On top of what counts for it so far, also where that was said of it under another fingerprint.
+      const before = stored?.triage ?? triage;
+      const after = changed(before, change, { fingerprint, cause: group.cause, at, operator });
       try {
         await office.store.triage.put(after, stored?.etag);
       } catch (error) {
@@ -178,7 +216,7 @@ export async function setTriage(
         if (tries < MAX_TRIES) continue; // somebody else changed it: on top of that
         throw new OfficeError('DLO_CONTENDED', `the triage of ${fingerprint} is being changed by others`);
       }
-      await office.store.audit.close(audit, changeText(stored?.triage, after), office.clock());
+      await office.store.audit.close(audit, changeText(before, after), office.clock());
       return await getGroup(office, fingerprint);
     }
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { didNotHelp } from './replays.ts';
+import { triageOf } from './triage.ts';
 
 /** Causes of a source whose letters have died again after they were sent back. Throws `DLO_STORE_UNAVAILABLE`. */
 export async function causesThatCameBack(
@@ -11,7 +12,7 @@ export async function causesThatCameBack(
   const causes = new Set<Fingerprint>();
   const triages = await store.triage.all();
   for (const { group } of (await store.groups.list(source)).groups.values()) {
-    if (didNotHelp(group, triages.get(group.fingerprint))) causes.add(group.fingerprint);
+    if (didNotHelp(group, triageOf(triages, group))) causes.add(group.fingerprint);
   }
   return causes;
 }

@@ -10,6 +10,8 @@ export interface Sighting {
   readonly fingerprint: Fingerprint;
   /** The cause in words. */
   readonly cause: string;
+  /** Its group by the rules of an earlier version. */
+  readonly formerly?: Fingerprint | undefined;
   readonly category: Category;
   readonly advice: Advice;
   readonly messageType: string | undefined;
@@ -29,6 +31,8 @@ export type Counted<Key extends string = string> = readonly (readonly [Key, numb
 export interface Group extends Replays {
   readonly fingerprint: Fingerprint;
   readonly cause: string;
+  /** Groups that an earlier version put its letters in, ascending; at most {@link MAX_FORMER}. */
+  readonly formerly: readonly Fingerprint[];
   /** Letters on record, open and closed. */
   readonly total: number;
   readonly open: number;
@@ -49,6 +53,8 @@ export const TREND_SPAN = 3 * 3_600_000;
 /** Most message types and examples that a group tells. */
 export const MAX_TYPES = 20;
 export const MAX_EXAMPLES = 5;
+/** Most former groups that a group tells: where it is one that was many, each letter still knows its own. */
+export const MAX_FORMER = 20;
 const MAX_TYPE = 200;
 /** Message types beyond the first twenty are counted as this. */
 export const OTHER = '(other)';
@@ -60,10 +66,11 @@ export function intervalOf(at: number): number {
 
 /** The group of a single letter. */
 export function groupOf(sighting: Sighting): Group {
-  const { number, fingerprint, cause, category, advice, messageType, at, open, sent, returnedAt } = sighting;
+  const { number, fingerprint, cause, formerly, category, advice, messageType, at, open, sent, returnedAt } = sighting;
   return {
     fingerprint,
     cause,
+    formerly: formerly === undefined ? [] : [formerly],
     total: 1,
     open: open ? 1 : 0,
     firstSeen: at,
@@ -92,6 +99,7 @@ export function mergeGroups(a: Group, b: Group): Group {
   return {
     fingerprint: a.fingerprint,
     cause: a.cause,
+    formerly: [...new Set([...a.formerly, ...b.formerly])].sort().slice(0, MAX_FORMER),
     total: a.total + b.total,
     open: a.open + b.open,
     firstSeen: Math.min(a.firstSeen, b.firstSeen),

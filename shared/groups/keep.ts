@@ -4,6 +4,7 @@
  */
 import type { Classification } from '../classify/evidence.ts';
 import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import { formerFingerprint } from '../classify/former/fingerprint.ts';
 import { errorText } from '../errors.ts';
 import { compareSequenceNumbers, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -11,6 +12,7 @@ import { inParallel } from '../parallel.ts';
 import { MAX_GROUPS, OVERFLOW, OVERFLOW_CAUSE, type StoredGroups } from '../store/groups.ts';
 import { type Recorded, type Tally, UNGROUPED } from '../store/letters.ts';
 import { addTo, type Group, groupOf, mergeGroups, recounted, replayOf, TREND_STEP } from './group.ts';
+import { triageOf } from './triage.ts';
 
 type Where = { readonly key: SourceKey; readonly name: string };
 
@@ -27,15 +29,16 @@ export async function countLetters(
     for (const [i, { letter, classification }] of letters.entries()) {
       if (recorded[i] === 'known') continue;
       const { category, advice, evidence, label } = classification;
-      const { fingerprint, words } = causeOf(evidence);
+      const { fingerprint, words } = causeOf(evidence, source.key);
+      const formerly = formerFingerprint(evidence);
       const { messageType } = evidence;
       const seen = { number: letter.sequenceNumber, category, advice, messageType, at: now, open: true };
-      addTo(groups, groupOf({ ...seen, fingerprint, cause: label ?? words }));
+      addTo(groups, groupOf({ ...seen, fingerprint, cause: label ?? words, formerly }));
     }
     if (groups.size === 0) return;
     await Promise.all([
       office.store.groups.add(source.key, groups.values()),
-      noteReturns(office, [...groups.keys()], now),
+      noteReturns(office, [...groups.values()], now),
     ]);
   } catch (error) {
     office.log(`groups ${source.name}: not counted, the next recount repairs it: ${errorText(error)}`);
@@ -96,17 +99,22 @@ export async function countReturned(
 /** Causes asked for one by one; for more of them everything that was said of any is less to read. */
 const FEW = 3;
 
-async function noteReturns(office: Office, fingerprints: readonly Fingerprint[], now: number): Promise<void> {
-  const said = fingerprints.length > FEW ? await office.store.triage.all() : undefined;
-  const doubtful = fingerprints.filter((one) => said === undefined || said.get(one)?.state === 'resolved');
-  await inParallel(doubtful, (fingerprint) => noteReturn(office, fingerprint, now));
+async function noteReturns(office: Office, groups: readonly Group[], now: number): Promise<void> {
+  const said = groups.length > FEW ? await office.store.triage.all() : undefined;
+  const doubtful = groups.filter((one) => said === undefined || triageOf(said, one)?.state === 'resolved');
+  await inParallel(doubtful, (group) => noteReturn(office, group, now));
 }
 
 /** A cause that was called resolved and strikes again is back since its first letter. */
-async function noteReturn(office: Office, fingerprint: Fingerprint, now: number): Promise<void> {
-  const stored = await office.store.triage.get(fingerprint);
+async function noteReturn({ store }: Office, group: Group, now: number): Promise<void> {
+  const own = await store.triage.get(group.fingerprint);
+  const stored = own ?? (await store.triage.first(group.formerly));
   if (stored?.triage.state !== 'resolved' || stored.triage.regressedAt !== undefined) return;
-  if (now > (stored.triage.resolvedAt ?? 0)) await office.store.triage.markRegressed(stored, now);
+  if (now <= (stored.triage.resolvedAt ?? 0)) return;
+  if (own !== undefined) return store.triage.markRegressed(own, now);
+  // Said of what an earlier version called it, which may have become several causes: of this one alone it is not true any more.
+  const { fingerprint, cause } = group;
+  await store.triage.take({ ...stored.triage, fingerprint, cause, regressedAt: now });
 }
 
 /** The groups of a source before its letters are counted, or `undefined` when they cannot be read now. Throws nothing. */
@@ -181,7 +189,7 @@ export async function recount(office: Office, source: Where): Promise<number> {
     const names = new Set<string>(kept.map(({ fingerprint }) => fingerprint));
     const said = await triage.all();
     const empty = [...read.groups.values()]
-      .filter(({ group }) => !names.has(group.fingerprint) && said.has(group.fingerprint))
+      .filter(({ group }) => !names.has(group.fingerprint) && triageOf(said, group) !== undefined)
       .map(({ group }): Group => ({ ...group, total: 0, open: 0, trend: [], examples: [] }));
     for (const { fingerprint } of empty) names.add(fingerprint);
     const obsolete = [...read.groups.keys(), ...read.unreadable].filter((key) => !names.has(key));

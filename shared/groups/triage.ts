@@ -91,6 +91,23 @@ export function shownState(
   return { state: regressedSince === undefined ? 'resolved' : 'regressed', regressedSince };
 }
 
+/** A cause as triage is looked for: by its fingerprint, and by those that an earlier version of the rules gave to letters of it. */
+export interface Named {
+  readonly fingerprint: Fingerprint;
+  readonly formerly: readonly Fingerprint[];
+}
+
+/**
+ * What counts for a cause: what was said of it, else what was said of it when an earlier version called it otherwise. Where that was
+ * several causes, a hold goes before all else, then what was said last.
+ */
+export function triageOf(said: ReadonlyMap<Fingerprint, Triage>, { fingerprint, formerly }: Named): Triage | undefined {
+  const own = said.get(fingerprint);
+  if (own !== undefined) return own;
+  const before = formerly.flatMap((one) => said.get(one) ?? []).sort((a, b) => b.changedAt - a.changedAt);
+  return before.find(({ state }) => state === 'on-hold') ?? before[0];
+}
+
 /** A change in words, for the audit. No note: it may be long, and it is in the group. */
 export function changeText(before: Triage | undefined, after: Triage): string {
   const parts = [`${after.state} (was ${before?.state ?? 'open'})`];

@@ -40,6 +40,9 @@ export function groupView(found: Overview) {
     trend: trendView(group),
     examples: examplesOf(found, MAX_EXAMPLES).map(exampleView),
     triage: triageView(found),
+    // Names of before the rules for fingerprints changed, and what such a one has become.
+    formerly: group.formerly,
+    now: found.now,
   };
 }
 
@@ -76,10 +79,12 @@ function trendView({ trend }: Group) {
   return trend.map(([from, count]) => ({ from: iso(from), count }));
 }
 
-function triageView({ state, regressedSince, triage }: Pick<Overview, 'state' | 'regressedSince' | 'triage'>) {
+function triageView({ state, regressedSince, triage, group }: Overview) {
   const { owner = '', note = '', bug = '', changedAt, changedBy = '' }: Partial<Triage> = triage ?? {};
   return {
     state,
+    /** Where it was said of what an earlier version called it. */
+    from: triage === undefined || triage.fingerprint === group.fingerprint ? null : triage.fingerprint,
     owner: owner || null,
     note: note || null,
     bug: bug || null,

@@ -2,6 +2,7 @@
 import type { TargetFacts } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
+import type { Holds } from '../groups/onHold.ts';
 import type { Letter } from '../letter.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from './plan.ts';
@@ -128,10 +129,10 @@ export function plannedRefusal(
   { action, choices, facts }: Pick<PlanHead, 'action' | 'choices' | 'facts'>,
   record: LetterRecord,
   now: number,
-  holds: ReadonlySet<Fingerprint> = new Set(),
+  holds: Pick<Holds, 'of'> = { of: () => undefined },
 ): SkipReason | undefined {
   // Whoever looks into a cause needs its letters: they are not removed either.
-  if (holds.has(record.fingerprint)) return 'on-hold';
+  if (holds.of(record) !== undefined) return 'on-hold';
   if (action === 'discard') return undefined;
   const reason = refusal(source, choices, facts, record.letter, now);
   if (reason !== undefined) return reason;

@@ -200,7 +200,7 @@ async function layOut(
     ...(from !== undefined && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
-  const holds = await activeHolds(office, journal.head.choices);
+  const holds = await activeHolds(office, source.key, journal.head.choices);
   const cameBack = await causesThatCameBack(office, source.key);
   const { letters } = office.store;
   // Letters that are named are looked up one by one: that does not grow with what else is there. Where a letter can be taken
@@ -245,7 +245,9 @@ async function layOut(
       });
       batch.notes.push((findings) => {
         if (reason === 'out-of-reach') return countOutOfReach(findings, office.reach);
-        return reason === 'on-hold' ? countOnHold(findings, record.fingerprint) : countSkip(findings, reason);
+        return reason === 'on-hold'
+          ? countOnHold(findings, holds.of(record) ?? record.fingerprint)
+          : countSkip(findings, reason);
       });
     }
   }

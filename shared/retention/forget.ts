@@ -1,14 +1,17 @@
 /** Forgetting: records of letters that have left, old groups, closed plans, old audit, and sources that are no more. */
 import { reviveSource, type Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
+import { triageOf } from '../groups/triage.ts';
 import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
+import { inParallel } from '../parallel.ts';
 import { expireIfOld, isClosed } from '../plan/control.ts';
 import { tellCleanupFailed } from '../telemetry/tell.ts';
 
 const DAY = 86_400_000;
 /** Most rows that one run removes of one kind; the next run goes on. */
 const MAX_ROWS = 5000;
+const SOURCES_AT_ONCE = 8;
 /** How many months back old audit is looked for; an office may have been off for a while. */
 const AUDIT_MONTHS = 14;
 
@@ -67,8 +70,11 @@ async function forgetGroups({ store }: Office, source: SourceKey, before: number
   const old = [...groups.values()].filter(({ group }) => group.open === 0 && group.lastSeen < before);
   if (old.length === 0) return;
   const said = await store.triage.all();
-  const keys = old.map(({ group }) => group.fingerprint).filter((fingerprint) => !said.has(fingerprint));
-  await store.groups.remove(source, keys);
+  const forgotten = old.filter(({ group }) => triageOf(said, group) === undefined);
+  await store.groups.remove(
+    source,
+    forgotten.map(({ group }) => group.fingerprint),
+  );
 }
 
 /** Triage names people. It goes when it is as old as the oldest audit and its cause has no group in any source any more. */
@@ -76,12 +82,12 @@ async function forgetTriage(office: Office, sources: readonly Source[], before: 
   const { store } = office;
   try {
     const old = [...(await store.triage.all()).values()].filter(({ changedAt }) => changedAt < before);
-    for (const { fingerprint } of old) {
-      const groups = await Promise.all(sources.map(({ key }) => store.groups.get(key, fingerprint)));
-      if (groups.every((group) => group === undefined || (group.open === 0 && group.lastSeen < before))) {
-        await store.triage.remove(fingerprint);
-      }
-    }
+    if (old.length === 0) return;
+    const lists = await inParallel(sources, ({ key }) => store.groups.list(key), SOURCES_AT_ONCE);
+    const groups = lists.flatMap((list) => [...list.groups.values()].map(({ group }) => group));
+    const alive = groups.filter(({ open, lastSeen }) => open > 0 || lastSeen >= before);
+    const wanted = new Set(alive.flatMap(({ fingerprint, formerly }) => [fingerprint, ...formerly]));
+    for (const { fingerprint } of old) if (!wanted.has(fingerprint)) await store.triage.remove(fingerprint);
   } catch (error) {
     office.log(`forget triage: failed: ${errorText(error)}`);
   }

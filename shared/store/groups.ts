@@ -289,6 +289,7 @@ function toRow(source: SourceKey, group: Group, writeId: string): RowWrite {
     sent: group.sent,
     returned: group.returned,
     lastReturned: group.lastReturned === undefined ? undefined : new Date(group.lastReturned),
+    formerly: JSON.stringify(group.formerly),
   };
 }
 
@@ -318,5 +319,17 @@ const rowSchema = z
     sent: count.default(0),
     returned: count.default(0),
     lastReturned: time.optional(),
+    /** Absent in rows written before there was a second version of fingerprints. */
+    formerly: json(z.array(z.string()).max(100))
+      .transform((texts) => texts.map((text) => parseFingerprint(text)).filter((one) => one !== undefined))
+      .optional()
+      .catch(undefined),
   })
-  .transform(({ rowKey, ...row }): Group => ({ ...row, fingerprint: rowKey, lastReturned: row.lastReturned }));
+  .transform(
+    ({ rowKey, formerly = [], ...row }): Group => ({
+      ...row,
+      formerly,
+      fingerprint: rowKey,
+      lastReturned: row.lastReturned,
+    }),
+  );

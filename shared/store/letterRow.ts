@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification, type Evidence } from '../classify/evidence.ts';
-import { type Cause, causeOf, type Fingerprint, NOT_RECORDED } from '../classify/fingerprint.ts';
+import { causeOf, type Fingerprint, isCurrent, NOT_RECORDED } from '../classify/fingerprint.ts';
+import { formerFingerprint } from '../classify/former/fingerprint.ts';
 import { clean, LIMIT, present } from '../classify/text.ts';
 import {
   identityDigest,
@@ -32,6 +33,8 @@ export interface LetterRecord {
   /** Its group, and the cause in words. */
   readonly fingerprint: Fingerprint;
   readonly cause: string;
+  /** Its group by the rules of an earlier version: what was said of that one counts for it still. */
+  readonly formerly?: Fingerprint;
   readonly firstSeen: number;
   /** Columns that were cut to the table's limits. */
   readonly cut: readonly string[];
@@ -95,6 +98,8 @@ const rowSchema = z.object({
   classifyError: z.string().optional(),
   fingerprint: fingerprintCell.optional(),
   cause: z.string().optional(),
+  /** Absent in rows written before there was a second version of fingerprints. */
+  formerly: fingerprintCell.optional().catch(undefined),
   /** Absent in rows written before there was more evidence than has columns. */
   found: foundCell.optional(),
   firstSeen: time,
@@ -145,7 +150,8 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     replayOf: letter.replay.of,
     replayedAt: dateCell(letter.replay.at),
     ...foundCells(found, cutter),
-    ...causeCells(found),
+    ...causeCells(source, found),
+    formerly: formerFingerprint(found.evidence),
     firstSeen: new Date(now),
     cut: cutCell(cutter.cut),
     refused: '',
@@ -210,8 +216,8 @@ function foundCells(found: Classification, cutter: Cutter) {
 }
 
 /** The cause, in the words of the rule that knows it where one does. */
-function causeCells({ evidence, label }: Classification) {
-  const { fingerprint, words } = causeOf(evidence);
+function causeCells(source: SourceKey, { evidence, label }: Pick<Classification, 'evidence' | 'label'>) {
+  const { fingerprint, words } = causeOf(evidence, source);
   return { fingerprint, cause: label ?? words };
 }
 
@@ -227,12 +233,18 @@ export function toRejudged(record: LetterRecord, found: Classification, isReread
     partitionKey: record.source,
     rowKey: numberKey(record.letter.sequenceNumber),
     ...cells,
-    ...causeCells(found),
+    ...causeCells(record.source, found),
+    formerly: record.formerly,
     // Made of recorded evidence, which may be cut, it could be another one.
     ...(!isReread && { fingerprint: record.fingerprint }),
     cut: cutCell([...kept, ...cutter.cut]),
     ...(isReread && { refused: '' }),
   };
+}
+
+/** What changes in a row whose group was made by an earlier version, or that has none. */
+export function toRegrouped({ source, letter, fingerprint, cause, formerly }: LetterRecord): RowWrite {
+  return { partitionKey: source, rowKey: numberKey(letter.sequenceNumber), fingerprint, cause, formerly };
 }
 
 /** Whether a classification would be stored just as the record has it. */
@@ -283,11 +295,10 @@ function fittingProperties(properties: readonly LetterProperty[], cutter: Cutter
 
 function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
   const evidence = evidenceOf(row);
-  const { fingerprint, cause } = row;
   return {
     source: row.partitionKey,
     office: row.office,
-    ...(fingerprint && cause !== undefined ? { fingerprint, cause } : told(causeOf(evidence))),
+    ...groupIn(row, evidence),
     firstSeen: row.firstSeen,
     cut: row.cut,
     ...(row.refused && { refused: row.refused }),
@@ -334,8 +345,15 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
   };
 }
 
-function told({ fingerprint, words }: Cause): Pick<LetterRecord, 'fingerprint' | 'cause'> {
-  return { fingerprint, cause: words };
+/** The group as it is kept; where another version made it, by the rules of today, with its former name beside it. */
+function groupIn(
+  { partitionKey, fingerprint, cause, formerly, found }: z.infer<typeof rowSchema>,
+  evidence: Evidence,
+): Pick<LetterRecord, 'fingerprint' | 'cause' | 'formerly'> {
+  if (fingerprint && isCurrent(fingerprint) && cause !== undefined)
+    return { fingerprint, cause, ...present({ formerly }) };
+  const before = formerly ?? (fingerprint && !isCurrent(fingerprint) ? fingerprint : formerFingerprint(evidence));
+  return { ...causeCells(partitionKey, { evidence, ...present({ label: found?.label }) }), formerly: before };
 }
 
 function evidenceOf(row: z.infer<typeof rowSchema>): Evidence {

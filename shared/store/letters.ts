@@ -1,7 +1,7 @@
 /** Table `letters`: what the office knows of each letter. PartitionKey source key, RowKey padded sequence number. */
 import { z } from 'zod';
 import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
-import { causeOf, type Fingerprint } from '../classify/fingerprint.ts';
+import { causeOf, type Fingerprint, isCurrent, VERSION } from '../classify/fingerprint.ts';
 import type { Sighting } from '../groups/group.ts';
 import {
   type IdentifiedLetter,
@@ -23,6 +23,7 @@ import {
   readable,
   sequenceNumber,
   toBareRow,
+  toRegrouped,
   toRejudged,
   toRow,
 } from './letterRow.ts';
@@ -134,9 +135,10 @@ export class LetterStore {
         results.push(isClosed ? 'closed' : 'known');
         // It is in the DLQ, so a record that calls it gone was too early; any other fate may be younger than what was read.
         const { firstSeen: _kept, fate: _fate, closedAt: _closed, ...evidence } = row;
+        const formerly = known.formerly ?? row.formerly; // what it was called then, not what it would be called
         return {
           kind: 'merge',
-          row: { ...evidence, ...(known.closed?.fate === 'gone' && { fate: 'open' }) } as RowWrite,
+          row: { ...evidence, formerly, ...(known.closed?.fate === 'gone' && { fate: 'open' }) } as RowWrite,
         };
       });
       try {
@@ -417,7 +419,7 @@ export class LetterStore {
       const { category, firstSeen } = parsed.data;
       byCategory[category] = (byCategory[category] ?? 0) + 1;
       const grouped = groupedRow.safeParse(row);
-      const group = grouped.success ? (grouped.data.fingerprint ?? UNGROUPED) : undefined;
+      const group = grouped.success ? (currentOf(grouped.data.fingerprint) ?? UNGROUPED) : undefined;
       if (group !== undefined) byFingerprint.set(group, (byFingerprint.get(group) ?? 0) + 1);
       if (oldest === undefined || firstSeen < oldest) oldest = firstSeen;
     }
@@ -425,8 +427,8 @@ export class LetterStore {
   }
 
   /**
-   * The letters of a source as groups see them, open ones only if wished. Reads few columns; a row of before there were groups is
-   * read whole, and noted for the next time.
+   * The letters of a source as groups see them, open ones only if wished. Reads few columns; rows whose group was made by another
+   * version, or that have none, are read whole, and noted for the next time.
    */
   async *sightings(
     source: SourceKey,
@@ -438,50 +440,79 @@ export class LetterStore {
         ? sentFilter(source, options.sent)
         : odata`PartitionKey eq ${source}`;
     const select = ['PartitionKey', 'RowKey', ...Object.keys(sightingRow.shape)];
+    let outdated: SightingRow[] = [];
     for await (const row of this.#table.query(filter, { select })) {
       const parsed = sightingRow.safeParse(row);
       if (!parsed.success) {
         options.onUnreadable?.();
         continue;
       }
-      const { sequenceNumber, fate, firstSeen, fingerprint, cause, messageType, returnedAt, ...plain } = parsed.data;
-      const group = fingerprint && cause !== undefined ? { fingerprint, cause } : await this.#groupAnew(row);
-      yield {
-        ...plain,
-        ...group,
-        messageType: messageType || undefined,
-        number: sequenceNumber,
-        at: firstSeen,
-        open: fate === 'open',
-        sent: fate === 'replayed',
-        returnedAt,
-      };
+      const { fingerprint, cause, formerly } = parsed.data;
+      const current = currentOf(fingerprint);
+      if (current !== undefined && cause !== undefined) {
+        yield toSighting(parsed.data, { fingerprint: current, cause, formerly });
+        continue;
+      }
+      outdated.push(parsed.data);
+      if (outdated.length < MAX_STEPS) continue;
+      yield* await this.#groupAnew(source, outdated);
+      outdated = [];
     }
+    yield* await this.#groupAnew(source, outdated);
   }
 
-  /** What can be read of such a row only in part has told no cause. */
-  async #groupAnew({ partitionKey, rowKey }: StoredRow): Promise<Pick<Sighting, 'fingerprint' | 'cause'>> {
-    const row = await this.#table.get(partitionKey, rowKey);
-    const record = row && readable(row);
-    const nothing = causeOf({});
-    const fingerprint = record?.fingerprint ?? nothing.fingerprint;
-    const cause = record?.cause ?? nothing.words;
+  /** Rows of one source in ascending order. What can be read of one only in part has told no cause. */
+  async #groupAnew(source: SourceKey, outdated: readonly SightingRow[]): Promise<Sighting[]> {
+    const steps: Step[] = [];
+    const rows = await inParallel(outdated, ({ sequenceNumber }) => this.#table.get(source, numberKey(sequenceNumber)));
+    const sightings = outdated.map((seen, i): Sighting => {
+      const row = rows[i];
+      const record = row && readable(row);
+      const { fingerprint, words } = causeOf({}, source);
+      const formerly = seen.formerly ?? (currentOf(seen.fingerprint) === undefined ? seen.fingerprint : undefined);
+      const group = record ?? { fingerprint, cause: words, formerly };
+      const key = { partitionKey: source, rowKey: numberKey(seen.sequenceNumber) };
+      if (row !== undefined) {
+        const change = record === undefined ? { ...key, fingerprint, cause: words, formerly } : toRegrouped(record);
+        steps.push({ kind: 'merge', row: change, etag: row.etag });
+      }
+      return toSighting(seen, group);
+    });
     try {
-      if (row !== undefined) await this.#table.merge({ partitionKey, rowKey, fingerprint, cause }, row.etag);
+      if (steps.length > 0) await this.#table.transact(steps);
     } catch (error) {
-      if (!(error instanceof StoreConflict)) throw error; // somebody wrote it meanwhile: the next time
+      if (!(error instanceof StoreConflict)) throw error; // somebody wrote one of them meanwhile: the next time
     }
-    return { fingerprint, cause };
+    return sightings;
   }
 
-  /** Numbers of the open letters of one group. */
-  async *numbersOf(source: SourceKey, fingerprint: Fingerprint): AsyncGenerator<SequenceNumber> {
-    const filter = `${openFilter(source, {})} and ${odata`fingerprint eq ${fingerprint}`}`;
-    for await (const row of this.#table.query(filter, { select: ['PartitionKey', 'RowKey', 'sequenceNumber'] })) {
-      const number = typeof row.sequenceNumber === 'string' ? parseSequenceNumber(row.sequenceNumber) : undefined;
-      if (number !== undefined) yield number;
+  /** The open letters of one group, also where it is the group that an earlier version put them in. */
+  async *ofGroup(source: SourceKey, group: Fingerprint): AsyncGenerator<Grouped> {
+    const filter = `${openFilter(source, {})} and ${odata`(fingerprint eq ${group} or formerly eq ${group})`}`;
+    const select = ['PartitionKey', 'RowKey', 'sequenceNumber', 'fingerprint', 'formerly'];
+    for await (const row of this.#table.query(filter, { select })) {
+      const parsed = memberRow.safeParse(row);
+      if (parsed.success) yield toGrouped(parsed.data);
     }
   }
+
+  /** The open letters whose group was made by an earlier version and is not noted anew yet. */
+  async *outdated(source: SourceKey): AsyncGenerator<Grouped> {
+    const filter = `${openFilter(source, {})} and ${odata`fingerprint lt ${VERSION}`}`;
+    for await (const row of this.#table.query(filter)) {
+      const record = readable(row);
+      if (record === undefined) continue;
+      const { letter, fingerprint, formerly } = record;
+      yield { number: letter.sequenceNumber, fingerprint, formerly };
+    }
+  }
+}
+
+/** An open letter and its groups. */
+export interface Grouped {
+  readonly number: SequenceNumber;
+  readonly fingerprint: Fingerprint;
+  readonly formerly: Fingerprint | undefined;
 }
 
 /** Letters that a plan has sent, from one number to another, both inclusive. */
@@ -521,6 +552,7 @@ function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
     number: letter.sequenceNumber,
     fingerprint,
     cause,
+    formerly: record.formerly,
     category: classification.category,
     advice: classification.advice,
     messageType: classification.evidence.messageType,
@@ -534,7 +566,7 @@ function numberOfKey(rowKey: string): SequenceNumber | undefined {
   return parseSequenceNumber(rowKey.replace(/^0+(?=\d)/, ''));
 }
 
-/** Stands for rows of before there were groups. */
+/** Stands for rows of before there were groups, and for those that another version has put into theirs. */
 export const UNGROUPED = '' as Fingerprint;
 
 function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUntil?: number }): string {
@@ -559,6 +591,33 @@ const groupedRow = tallyRow.extend({
 });
 const sightingRow = groupedRow.extend({
   cause: z.string().optional().catch(undefined),
+  formerly: fingerprintCell.optional().catch(undefined),
   messageType: z.string().optional().catch(undefined),
   returnedAt: time.optional().catch(undefined),
 });
+type SightingRow = z.infer<typeof sightingRow>;
+
+function toSighting(
+  { sequenceNumber, category, advice, fate, firstSeen, messageType, returnedAt }: SightingRow,
+  {
+    fingerprint,
+    cause,
+    formerly,
+  }: Pick<LetterRecord, 'fingerprint' | 'cause'> & { formerly?: Fingerprint | undefined },
+): Sighting {
+  const group = { fingerprint, cause, formerly };
+  const what = { category, advice, messageType: messageType || undefined };
+  const replay = { sent: fate === 'replayed', returnedAt };
+  return { ...group, ...what, ...replay, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
+}
+
+const memberRow = z.object({ sequenceNumber, fingerprint: fingerprintCell, formerly: fingerprintCell.optional() });
+
+function toGrouped({ sequenceNumber, fingerprint, formerly }: z.infer<typeof memberRow>): Grouped {
+  return { number: sequenceNumber, fingerprint: fingerprint ?? UNGROUPED, formerly };
+}
+
+/** A fingerprint of this version. */
+function currentOf(fingerprint: Fingerprint | undefined): Fingerprint | undefined {
+  return fingerprint !== undefined && isCurrent(fingerprint) ? fingerprint : undefined;
+}

@@ -44,6 +44,24 @@ export class TriageStore {
     return all;
   }
 
+  /** The first of some causes of which something was said, or `undefined`. */
+  async first(fingerprints: readonly Fingerprint[]): Promise<StoredTriage | undefined> {
+    for (const fingerprint of fingerprints) {
+      const stored = await this.get(fingerprint);
+      if (stored !== undefined) return stored;
+    }
+    return undefined;
+  }
+
+  /** Writes triage of a cause of which nothing was said, unless somebody says something meanwhile. */
+  async take(triage: Triage): Promise<void> {
+    try {
+      await this.put(triage, undefined);
+    } catch (error) {
+      if (!(error instanceof StoreConflict)) throw error;
+    }
+  }
+
   /** Writes triage if it is still the version that was read (`undefined`: if there is none). Throws {@link StoreConflict}. */
   async put(triage: Triage, etag: string | undefined): Promise<void> {
     if (etag === undefined) await this.#table.insert(toRow(triage));

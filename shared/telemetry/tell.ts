@@ -82,7 +82,7 @@ export function tellRecorded(
       advice,
       rule,
       reason: publicReason(letter.reason),
-      fingerprint: causeOf(evidence).fingerprint,
+      fingerprint: causeOf(evidence, source.key).fingerprint,
       replayCount: letter.replay.count,
     });
     if (error !== undefined) telemetry.count(METRICS.classifierErrors, 1, { source: source.name });

@@ -72,9 +72,10 @@ export function aRecord(changes: Partial<Letter> = {}, found: Partial<Classifica
     layers: [],
     ...found,
   };
-  const { fingerprint, words } = causeOf(classification.evidence);
+  const source = 'office.servicebus.windows.net|orders' as SourceKey;
+  const { fingerprint, words } = causeOf(classification.evidence, source);
   return {
-    source: 'office.servicebus.windows.net|orders' as SourceKey,
+    source,
     office: 'test',
     letter,
     classification,

@@ -2,13 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { TableClient } from '@azure/data-tables';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
+import type { Source } from '../../shared/catalog.ts';
+import { causeOf, type Fingerprint } from '../../shared/classify/fingerprint.ts';
+import { formerFingerprint } from '../../shared/classify/former/fingerprint.ts';
 import { classify } from '../../shared/classify/index.ts';
 import { type Group, groupOf } from '../../shared/groups/group.ts';
 import { countLetters, countReturned, countSent, groupsBefore, keepOpen, recount } from '../../shared/groups/keep.ts';
+import { changed, type TriageChange, triageOf } from '../../shared/groups/triage.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import type { Office } from '../../shared/office.ts';
 import { openOffice } from '../../shared/open.ts';
+import { inParallel } from '../../shared/parallel.ts';
+import { forgetAll } from '../../shared/retention/forget.ts';
 import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import type { LetterFate } from '../../shared/store/letterRow.ts';
@@ -200,7 +205,11 @@ describe('with every pass', () => {
     );
     await letters.upsertEntity({ ...row('2'), advice: 'hunter2' }, 'Merge');
     await pass();
-    expect((await counts()).find(([cause]) => cause === 'No reason told')).toEqual(['No reason told', 1, 1]);
+    expect((await counts()).find(([cause]) => String(cause).startsWith('No reason told'))).toEqual([
+      expect.any(String),
+      1,
+      1,
+    ]);
     const before = (await store.groups.list(source.key)).groups;
     await pass();
     expect((await store.groups.list(source.key)).groups).toEqual(before);
@@ -224,8 +233,90 @@ describe('with every pass', () => {
     expect(await counts()).toEqual([['Declined', 2, 2]]);
     const [{ fingerprint } = { fingerprint: '' as Fingerprint }] = await groups();
     const numbers = [];
-    for await (const number of store.letters.numbersOf(source.key, fingerprint)) numbers.push(number);
+    for await (const { number } of store.letters.ofGroup(source.key, fingerprint)) numbers.push(number);
     expect(numbers).toEqual(['1', '2']);
+  });
+});
+
+describe('letters in groups of an earlier version', () => {
+  const told = (reason: string) => classify(aSight(letter(1, reason))).evidence;
+  const former = (reason: string) => formerFingerprint(told(reason));
+  const cells = () => TableClient.fromConnectionString(storage, 'letters', { allowInsecureConnection: true });
+  const key = (number: number) => ({ partitionKey: source.key, rowKey: String(number).padStart(20, '0') });
+  const said = (reason: string, change: TriageChange, at = now) =>
+    store.triage.put(
+      changed(undefined, change, { fingerprint: former(reason), cause: reason, at, operator: 'ada' }),
+      undefined,
+    );
+
+  /** Makes rows as version 1 has left them; `stored` is what it called their cause. */
+  async function asBefore(numbers: readonly number[], stored: Fingerprint): Promise<void> {
+    await inParallel(numbers, async (number) => {
+      const { formerly: _f, ...row } = await cells().getEntity(source.key, key(number).rowKey);
+      await cells().updateEntity({ ...row, ...key(number), fingerprint: stored, cause: 'as it was' }, 'Replace');
+    });
+  }
+
+  test('get theirs with a pass, all of them, and keep the old one beside it however often they are recorded', async () => {
+    const letters = range(1, 250).map((i) => letter(i));
+    for (let i = 0; i < 250; i += 100) await arrive(letters.slice(i, i + 100));
+    const before = await groups();
+    // What another version made of the text need not be what would be made of it now.
+    const stored = former('Something else');
+    await asBefore(range(1, 250), stored);
+    for (const { fingerprint } of before) await rows().deleteEntity(source.key, fingerprint);
+    await cells().updateEntity({ ...key(9), properties: '{' }, 'Merge');
+    await pass();
+    expect(await groups()).toMatchObject([
+      { fingerprint: before[0]?.fingerprint, cause: before[0]?.cause, total: 249, open: 249, formerly: [stored] },
+      { total: 1, open: 1, formerly: [stored] },
+    ]);
+    await arrive([letter(1)]);
+    expect(await store.letters.get(source.key, '1' as SequenceNumber)).toMatchObject({ formerly: stored });
+    const calls = await groups();
+    await pass();
+    expect(await groups()).toEqual(calls);
+  });
+
+  test('are looked for by either name', async () => {
+    await arrive([letter(1), letter(2, 'Other')]);
+    await asBefore([1], former('Declined'));
+    const outdated = [];
+    for await (const { number, formerly } of store.letters.outdated(source.key)) outdated.push([number, formerly]);
+    expect(outdated).toEqual([['1', former('Declined')]]);
+    await pass();
+    for await (const { number } of store.letters.outdated(source.key)) expect.unreachable(number);
+    for (const name of [former('Declined'), causeOf(told('Declined'), source.key).fingerprint]) {
+      const found = [];
+      for await (const { number } of store.letters.ofGroup(source.key, name)) found.push(number);
+      expect(found).toEqual(['1']);
+    }
+  });
+
+  test('one of several that were resolved as one is back alone', async () => {
+    await said('MaxDeliveryCountExceeded', { state: 'resolved', owner: 'Ada' });
+    const dead = (number: number, subject: string) =>
+      aLetter({ ...letter(number, 'MaxDeliveryCountExceeded'), subject });
+    await arrive([dead(1, 'OrderPlaced'), dead(2, 'OrderPaid')]);
+    now += HOUR;
+    await arrive([dead(3, 'OrderPaid')]);
+    const triages = await store.triage.all();
+    const states = (await groups()).map((group) => [group.total, triageOf(triages, group)] as const);
+    expect(states).toMatchObject([
+      [2, { state: 'resolved', owner: 'Ada', regressedAt: now }],
+      [1, { state: 'resolved', owner: 'Ada', regressedAt: undefined }],
+    ]);
+    expect(triages.get(former('MaxDeliveryCountExceeded'))?.regressedAt).toBeUndefined();
+  });
+
+  test('what was said of the old one is kept as long as one of them is open, however long ago it was said', async () => {
+    await said('Old', { state: 'on-hold' }, 1);
+    await said('Gone', { state: 'on-hold' }, 1);
+    await arrive([letter(1, 'Old')]);
+    const [entry] = office.catalog.sources as [Source];
+    await forgetAll(office, [{ ...entry, ...source }]);
+    expect((await store.triage.get(former('Old')))?.triage.state).toBe('on-hold');
+    expect(await store.triage.get(former('Gone'))).toBeUndefined();
   });
 });
 

@@ -223,7 +223,7 @@ test('1,000 letters are listed in the order of their numbers, also beyond 2^53',
   expect(await store.letters.tally(source)).toEqual({
     open: 1000,
     byCategory: { unknown: 1000 },
-    byFingerprint: new Map([[causeOf({}).fingerprint, 1000]]),
+    byFingerprint: new Map([[causeOf({}, source).fingerprint, 1000]]),
     oldest: NOW,
   });
 });

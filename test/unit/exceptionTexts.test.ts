@@ -4,7 +4,7 @@ import { causeOf } from '../../shared/classify/fingerprint.ts';
 import { classify } from '../../shared/classify/index.ts';
 import { TOLD } from '../fixtures/exceptions/index.ts';
 import type { Told } from '../fixtures/exceptions/told.ts';
-import { aSight } from '../harness/values.ts';
+import { aSight, aSource } from '../harness/values.ts';
 
 /** A consumer that dead-letters with a reason of its own and the text as its description. */
 const read = ({ text }: Told) => classify(aSight({ reason: 'ProcessingFailed', description: text }));
@@ -13,7 +13,7 @@ const read = ({ text }: Told) => classify(aSight({ reason: 'ProcessingFailed', d
 function causeIn(told: Told): string {
   const { rule, evidence } = read(told);
   const { frame: _, ...placeless }: Evidence = evidence;
-  return `${causeOf(placeless).fingerprint} ${rule}`;
+  return `${causeOf(placeless, aSource().key).fingerprint} ${rule}`;
 }
 
 const RULES: Readonly<Record<string, string>> = { none: 'application-reason' };

@@ -48,6 +48,7 @@ describe('letters of one cause add up', () => {
     ]);
     expect(group).toEqual({
       fingerprint: FINGERPRINT,
+      formerly: [],
       cause: 'E: boom',
       total: 4,
       open: 3,

@@ -12,7 +12,7 @@ import {
   SKIP_REASONS,
   settle,
 } from '../../shared/plan/plan.ts';
-import { aLetter } from '../harness/values.ts';
+import { aLetter, aSource } from '../harness/values.ts';
 
 const fate: fc.Arbitrary<Fate> = fc.oneof(
   fc.constantFrom(...SKIP_REASONS).map((reason): Fate => ({ kind: 'skipped', reason })),
@@ -72,7 +72,7 @@ describe('choices', () => {
   });
 
   test('include groups on hold by their fingerprints, and say nothing of holds where none is included', () => {
-    const { fingerprint } = causeOf({ reason: 'Declined' });
+    const { fingerprint } = causeOf({ reason: 'Declined' }, aSource().key);
     expect(choicesSchema.parse({ includeOnHold: [fingerprint] })).toMatchObject({ includeOnHold: [fingerprint] });
     // What is stored is read by the version before this one, which knows no such choice.
     expect(choicesSchema.parse({})).not.toHaveProperty('includeOnHold');

@@ -2,6 +2,8 @@ import { describe, expect, it, test } from 'vitest';
 import type { TargetFacts } from '../../shared/broker.ts';
 import type { Source } from '../../shared/catalog.ts';
 import { causeOf, type Fingerprint } from '../../shared/classify/fingerprint.ts';
+import { Holds } from '../../shared/groups/onHold.ts';
+import { changed } from '../../shared/groups/triage.ts';
 import type { Letter } from '../../shared/letter.ts';
 import type { Action, Choices, Finding } from '../../shared/plan/plan.ts';
 import {
@@ -235,7 +237,8 @@ describe('a letter is refused or let through', () => {
 
   test('what is on hold is neither sent back nor removed nor copied, whatever else is chosen', () => {
     const record = aRecord({}, { advice: 'replay' });
-    const holds = new Set([record.fingerprint]);
+    const held = changed(undefined, { state: 'on-hold' }, { ...record, at: NOW, operator: 'ada' });
+    const holds = new Holds(new Map([[record.fingerprint, held]]), new Map());
     const source = aSource({ entity: KNOWN, replay: { sandboxQueue: 's' } });
     for (const changes of [
       {},
@@ -304,7 +307,10 @@ describe('findings that count letters', () => {
   });
 
   test('letters on hold are one finding that names their groups, the first ten', () => {
-    const groups = Array.from({ length: 12 }, (_, i) => causeOf({ reason: `R${'abcdefghijkl'[i]}` }).fingerprint);
+    const groups = Array.from(
+      { length: 12 },
+      (_, i) => causeOf({ reason: `R${'abcdefghijkl'[i]}` }, aSource().key).fingerprint,
+    );
     const findings = [...groups, ...groups].reduce<Finding[]>(
       (all, group) => countOnHold(all, group),
       countSkip([], 'fix-first'),

@@ -1,11 +1,13 @@
 import { describe, expect, it, test } from 'vitest';
 import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
+import { Holds } from '../../shared/groups/onHold.ts';
 import {
   changed,
   changeText,
   shownState,
   type Triage,
   type TriageChange,
+  triageOf,
   triageSchema,
 } from '../../shared/groups/triage.ts';
 import { NOW } from '../harness/values.ts';
@@ -124,5 +126,37 @@ describe('at the door', () => {
     'on-hold',
   ])('%j is refused', (change) => {
     expect(triageSchema.safeParse(change).success).toBe(false);
+  });
+});
+
+describe('what was said of a cause under a fingerprint of an earlier version', () => {
+  const fingerprint = (name: string) => name.padEnd(25, 'x') as Fingerprint;
+  const [now, one, two] = [fingerprint('f2-now'), fingerprint('f1-one'), fingerprint('f1-two')];
+  const said = (name: Fingerprint, change: TriageChange, at: number) =>
+    [name, changed(undefined, change, { ...BY, fingerprint: name, at })] as const;
+
+  it.each<[string, (readonly [Fingerprint, Triage])[], Fingerprint | undefined]>([
+    ['nothing was said', [], undefined],
+    ['it counts', [said(one, { state: 'resolved' }, 1)], one],
+    ['what is said of it now comes first', [said(one, { state: 'on-hold' }, 9), said(now, { state: 'open' }, 1)], now],
+    ['of several a hold comes first', [said(one, { state: 'on-hold' }, 1), said(two, { state: 'resolved' }, 9)], one],
+    ['of several else the last', [said(one, { owner: 'ada' }, 1), said(two, { owner: 'li' }, 9)], two],
+  ])('%s', (_what, all, wanted) => {
+    expect(triageOf(new Map(all), { fingerprint: now, formerly: [one, two] })?.fingerprint).toBe(wanted);
+  });
+
+  test('holds a letter by its own former group and by those of its group, unless the plan includes one of the names', () => {
+    const held = new Map([said(one, { state: 'on-hold' }, 1)]);
+    const links = new Map([[now, [one]]]);
+    expect(new Holds(held, new Map()).of({ fingerprint: now, formerly: one })).toBe(one);
+    expect(new Holds(held, new Map()).of({ fingerprint: now, formerly: two })).toBeUndefined();
+    expect(new Holds(held, links).of({ fingerprint: now, formerly: two })).toBe(one);
+    expect(new Holds(held, links).groups).toEqual([one, now]);
+    for (const included of [one, now]) {
+      expect(new Holds(held, links, [included]).of({ fingerprint: now, formerly: one })).toBeUndefined();
+    }
+    // Whoever names the old group does not name what was put on hold by its new name since.
+    const anew = new Map([...held, said(now, { state: 'on-hold' }, 2)]);
+    expect(new Holds(anew, links, [one]).of({ fingerprint: now, formerly: one })).toBe(now);
   });
 });
