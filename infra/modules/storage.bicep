@@ -22,7 +22,7 @@ param workspaceId string
 @description('Container for copies of removed letters; its name is known to the office.')
 var archiveContainer = 'dead-letter-archive'
 @description('The tables of the office. It makes them itself when one is missing.')
-var tables = ['letters', 'plans', 'groups', 'snapshots', 'sources', 'audit']
+var tables = ['letters', 'plans', 'sends', 'groups', 'snapshots', 'sources', 'audit']
 @description('The continuation queue, and where the host puts what it could not handle.')
 var queues = ['runs', 'runs-poison']
 @description('How long what was deleted by accident can be got back, days. It delays every removal by as much.')

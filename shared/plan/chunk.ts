@@ -5,12 +5,13 @@
  * The order is the promise. A letter is completed only after the broker accepted the copy and that fact is in the journal;
  * whatever stops this in between leaves a chunk whose state says exactly how far it came.
  */
-import type { ReplayTarget, Taken } from '../broker.ts';
+import type { LockedLetter, ReplayTarget, Taken } from '../broker.ts';
 import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, noteExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
 import { divide, waitForBusy } from './rearrange.ts';
+import type { ChunkSends } from './sends.ts';
 import { archive, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
 /** Works on one unfinished chunk. Throws `DLO_BROKER_UNAVAILABLE`, `DLO_STORE_UNAVAILABLE`, or when taken over. */
@@ -43,13 +44,17 @@ async function workOnUnsent(
     const waited = await waitForBusy(work, chunk, taken);
     if (waited !== undefined) return waited;
   }
-  const sorted = sort(work, target, chunk, taken);
+  const sends = await work.sends.of(
+    taken.locked.map(({ letter }) => letter),
+    chunk.sends,
+  );
+  const sorted = sort(work, target, chunk, taken, sends);
   if (sorted.send.length === 0) {
     await release(work, sorted.release);
     await close(work, chunk, [], sorted.exceptions);
     return NEXT;
   }
-  return target === undefined ? discard(work, chunk, sorted) : replay(work, target, chunk, sorted, takenAt);
+  return target === undefined ? discard(work, chunk, sorted) : replay(work, target, chunk, sorted, sends, takenAt);
 }
 
 async function replay(
@@ -57,6 +62,7 @@ async function replay(
   target: ReplayTarget,
   chunk: Chunk,
   sorted: Sorted,
+  sends: ChunkSends,
   takenAt: number,
 ): Promise<ChunkResult> {
   const { office, journal } = work;
@@ -64,6 +70,11 @@ async function replay(
   await noteExceptions(work, chunk, sorted.exceptions);
   const limit = Math.min(target.maxBytes, MAX_BATCH_BYTES);
   if (messages.length > 1 && target.batchBytes(messages) > limit) return divide(work, chunk, sorted);
+  const withdraw = await sends.claim(sorted.send.map(({ planned: { number }, messageId }) => ({ number, messageId })));
+  if (withdraw === false) {
+    await release(work, allLocked(sorted));
+    return { kind: 'again' };
+  }
   const again = chunk.state === 'sending';
   const sending: Chunk = {
     ...chunk,
@@ -83,6 +94,7 @@ async function replay(
   if (!hasLockLeft(sorted.send, takenAt, office.clock())) {
     // Nothing was sent under this journal entry unless it was there before.
     await journal.commit((head) => head, { chunks: [again ? { ...sending, sends: chunk.sends } : unsent] });
+    await withdraw();
     await release(
       work,
       sorted.send.map(({ locked }) => locked),
@@ -113,6 +125,7 @@ async function replay(
       );
       return outcomeUnknown(sending, outcome.description);
     case 'refused-message': {
+      await withdraw();
       if (sorted.send.length > 1) return divide(work, unsent, { ...sorted, exceptions: [], release: [] });
       await release(
         work,
@@ -129,10 +142,16 @@ async function replay(
         sorted.send.map(({ locked }) => locked),
       );
       await journal.commit((head) => head, { chunks: [unsent] });
+      await withdraw();
       const why = `the target refuses: ${outcome.code}: ${outcome.description}`;
       return outcome.kind === 'refused-busy' ? { kind: 'wait', why } : { kind: 'refused', why };
     }
   }
+}
+
+/** All that is locked of a chunk. */
+function allLocked({ send, release: back }: Sorted): LockedLetter[] {
+  return [...send.map(({ locked }) => locked), ...back];
 }
 
 /** Sends of one chunk, after which an unknown outcome is no accident any more. */

@@ -1,9 +1,19 @@
 /** Decides, with the letters in hand, what is sent and what is not. */
 import type { EncodedMessage, LockedLetter, ReplayTarget, Taken } from '../broker.ts';
 import { isOfficeError } from '../errors.ts';
-import { identityDigest, type SequenceNumber } from '../letter.ts';
-import { type Chunk, type ChunkLetter, type Exception, type Fate, type SkipReason, timeToLiveOf } from './plan.ts';
-import { isInDuplicateWindow, refusal } from './preflight.ts';
+import { compareSequenceNumbers, identityDigest, type SequenceNumber } from '../letter.ts';
+import { isInDuplicateWindow } from './duplicates.ts';
+import {
+  type Chunk,
+  type ChunkLetter,
+  type Exception,
+  type Fate,
+  newIdOf,
+  type SkipReason,
+  timeToLiveOf,
+} from './plan.ts';
+import { refusal } from './preflight.ts';
+import type { ChunkSends } from './sends.ts';
 import type { Work } from './work.ts';
 
 /** Nothing is sent with less lock left than this, ms: the completion must still be ours to do. */
@@ -14,6 +24,8 @@ export interface Ready {
   readonly planned: ChunkLetter;
   readonly locked: LockedLetter;
   readonly message: EncodedMessage;
+  /** The id it is sent under. */
+  readonly messageId: string | undefined;
 }
 
 /** What is to be done with the letters of a chunk. */
@@ -23,8 +35,14 @@ export interface Sorted {
   readonly exceptions: readonly Exception[];
 }
 
-/** Decides for every letter of a chunk that is not sent yet: send it, or why not. */
-export function sort(work: Work, target: ReplayTarget | undefined, chunk: Chunk, taken: Taken): Sorted {
+/** Decides for every letter of a chunk that is not sent yet: send it, or why not. `sends`: what is known of their message ids. */
+export function sort(
+  work: Work,
+  target: ReplayTarget | undefined,
+  chunk: Chunk,
+  taken: Taken,
+  sends: ChunkSends,
+): Sorted {
   // Its first sending may have reached the target, so whatever becomes of the letter now, a copy may be there.
   const maybeDuplicate = chunk.maybeDuplicate || chunk.state === 'sending';
   const exceptions: Exception[] = [];
@@ -35,18 +53,24 @@ export function sort(work: Work, target: ReplayTarget | undefined, chunk: Chunk,
   const planned = new Map(chunk.letters.map((letter) => [letter.number, letter]));
   const send: Ready[] = [];
   const back: LockedLetter[] = [];
-  for (const locked of taken.locked) {
+  /** Ids that letters before it in this chunk are sent under: to the target they come at the same time. */
+  const ids = new Set<string>();
+  // As planned: oldest first.
+  const inOrder = taken.locked.toSorted((a, b) =>
+    compareSequenceNumbers(a.letter.sequenceNumber, b.letter.sequenceNumber),
+  );
+  for (const locked of inOrder) {
     const number = locked.letter.sequenceNumber;
     const letter = planned.get(number) as ChunkLetter;
-    const prepared = prepare(work, target, letter, locked);
-    if (typeof prepared !== 'string') send.push(prepared);
-    else {
+    const prepared = prepare(work, target, letter, locked, sends, ids);
+    if (typeof prepared !== 'string') {
+      send.push(prepared);
+      if (prepared.messageId !== undefined) ids.add(prepared.messageId);
+    } else {
       except(number, { kind: 'skipped', reason: prepared });
       back.push(locked);
     }
   }
-  // As planned: oldest first.
-  send.sort((a, b) => (BigInt(a.planned.number) < BigInt(b.planned.number) ? -1 : 1));
   return { send, release: back, exceptions };
 }
 
@@ -55,19 +79,27 @@ function prepare(
   target: ReplayTarget | undefined,
   planned: ChunkLetter,
   locked: LockedLetter,
+  sends: ChunkSends,
+  ids: ReadonlySet<string>,
 ): Ready | SkipReason {
   if (identityDigest(locked.letter) !== planned.identity) return 'not-same-message';
-  if (target === undefined) return { planned, locked, message: locked.message };
+  const { letter } = locked;
+  if (target === undefined) return { planned, locked, message: locked.message, messageId: letter.messageId };
   const { office, source, journal } = work;
   const { id, choices, facts } = journal.head;
   const now = office.clock();
-  const reason = refusal(source, choices, facts, locked.letter, now);
+  const otherSend = letter.messageId !== undefined && ids.has(letter.messageId) ? now : sends.otherSend(letter);
+  const reason = refusal(source, choices, facts, letter, now, otherSend);
   if (reason !== undefined) return reason;
   // A copy in a sandbox is no replay: the letter itself has still been sent back as often as before.
   const isCopy = choices.target === 'sandbox';
-  const replayCount = locked.letter.replay.count + (isCopy ? 0 : 1);
+  const replayCount = letter.replay.count + (isCopy ? 0 : 1);
   const timeToLive = timeToLiveOf(choices);
-  const renamed = choices.onDuplicate === 'new-id' && isInDuplicateWindow(facts, locked.letter, now);
+  const isRenamed =
+    choices.messageId === 'new' ||
+    (choices.onDuplicate === 'new-id' &&
+      (sends.wasRenamed(planned.number) || isInDuplicateWindow(facts, choices, letter, now, otherSend)));
+  const newMessageId = isRenamed ? newIdOf(id, planned.number) : undefined;
   try {
     const message = office.broker.reset(locked.message, {
       replayCount,
@@ -78,10 +110,10 @@ function prepare(
       sandbox: isCopy,
       ...(choices.target === 'topic' && source.of.kind === 'subscription' && { replayFor: source.of.subscription }),
       ...(timeToLive !== 'keep' && { timeToLive }),
-      // The same for every attempt of this plan: where the target detects duplicates, sending again is harmless.
-      ...(renamed && { newMessageId: `${id}:${planned.number}` }),
+      ...(newMessageId !== undefined && { newMessageId }),
     });
-    return target.batchBytes([message]) > target.maxBytes ? 'too-large' : { planned, locked, message };
+    if (target.batchBytes([message]) > target.maxBytes) return 'too-large';
+    return { planned, locked, message, messageId: newMessageId ?? letter.messageId };
   } catch (error) {
     if (isOfficeError(error, 'DLO_NOT_RESENDABLE')) return 'not-resendable';
     throw error;

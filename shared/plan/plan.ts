@@ -58,6 +58,11 @@ export const choicesSchema = z.strictObject({
    */
   onDuplicate: z.enum(['skip', 'new-id']).default('skip'),
   /**
+   * `keep` the message ids, or send every letter under a `new` one, the old one in `x-original-message-id`: for consumers that remember
+   * the ids they have handled and would skip the letter without a word. Not kept where it was not chosen: older readers know no such choice.
+   */
+  messageId: z.enum(['keep', 'new']).optional(),
+  /**
    * `origin`: the queue where they failed (for a subscription its forward or replay queue). `sandbox`: copies to the source's
    * sandbox queue; nothing is completed and nothing is counted. `topic`: to the topic of the subscription.
    */
@@ -77,6 +82,13 @@ export const choicesSchema = z.strictObject({
 });
 export type Choices = z.infer<typeof choicesSchema>;
 
+/**
+ * The new id of a letter in a plan. The same for every attempt: where the target detects duplicates, sending again is harmless.
+ */
+export function newIdOf(id: PlanId, number: SequenceNumber): string {
+  return `${id}:${number}`;
+}
+
 /** Codes of findings. Stable: runbooks refer to them. */
 export const FINDING_CODES = [
   'nothing-to-send',
@@ -90,6 +102,8 @@ export const FINDING_CODES = [
   'target-changed',
   'duplicate-detection-unknown',
   'duplicate-window',
+  'repeated-id',
+  'new-id-idle',
   'sessions-unknown',
   'sessions-held',
   'no-session',

@@ -5,6 +5,7 @@ import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { Holds } from '../groups/onHold.ts';
 import type { Letter } from '../letter.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
+import { isInDuplicateWindow } from './duplicates.ts';
 import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from './plan.ts';
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */
@@ -46,14 +47,27 @@ export function sourceFindings(source: Source, action: Action, choices: Choices,
   }
   if (facts.status === 'missing') codes.push('target-unknown');
   if (facts.status === 'disabled' || facts.status === 'send-disabled') codes.push('target-disabled');
-  const forbidden = forbiddenFindings(facts);
+  const warnings = [...forbiddenFindings(facts), ...(renamesNothing(choices, facts) ? [IDLE] : [])];
   // Copies in a sandbox are thrown away: what would lose a letter cannot lose one there.
-  if (choices.target === 'sandbox') return [...codes.map(blocking), ...forbidden];
+  if (choices.target === 'sandbox') return [...codes.map(blocking), ...warnings];
   if (facts.duplicateDetection === undefined) codes.push('duplicate-detection-unknown');
   if (facts.requiresSession === undefined) codes.push('sessions-unknown');
   if (facts.requiresSession === true && source.mode === 'defer') codes.push('sessions-held');
   if (facts.deadLettersOnExpiry === undefined) codes.push('expiry-unknown');
-  return [...codes.map(blocking), ...forbidden, ...fanOutFindings(source, choices)];
+  return [...codes.map(blocking), ...warnings, ...fanOutFindings(source, choices)];
+}
+
+/** `new-id` is for a target that remembers ids. A consumer that does is helped by another choice, which is easily missed. */
+const IDLE: Finding = {
+  code: 'new-id-idle',
+  level: 'warn',
+  letters: 0,
+  message:
+    'onDuplicate "new-id" changes nothing here: the target detects no duplicates. If its consumers remember message ids, plan with messageId "new"',
+};
+
+function renamesNothing({ onDuplicate, messageId }: Choices, { duplicateDetection }: Facts): boolean {
+  return onDuplicate === 'new-id' && messageId !== 'new' && duplicateDetection === false;
 }
 
 /** A plan sends to the target that it showed; that the catalog names another by now is for a new plan to show. */
@@ -97,30 +111,30 @@ function fanOutFindings(source: Source, { target, acceptFanOut }: Choices): Find
   return [{ code: 'fan-out', level: isAccepted ? 'warn' : 'block', letters: 0, message }];
 }
 
-/** Whether a message id that was last sent at `lastSent` is still known to the target at `now` (ms since 1970). */
-export function isInDuplicateWindow(facts: Facts, letter: Letter, now: number): boolean {
-  const window = facts.duplicateDetection;
-  if (window === undefined || window === false || letter.messageId === undefined) return false;
-  // The window counts from the last send, and a replay is one.
-  const lastSent = Math.max(letter.enqueuedAt, letter.replay.at ?? 0);
-  return now - lastSent < window;
-}
-
-/** Why a letter must not be sent, or `undefined` when it may. The same question is asked again with the letter in hand. */
+/**
+ * Why a letter must not be sent, or `undefined` when it may. The same question is asked again with the letter in hand. `otherSend`: when
+ * its message id was sent to the target otherwise, if that is known (ms since 1970).
+ */
 export function refusal(
   source: Source,
   choices: Choices,
   facts: Facts,
   letter: Letter,
   now: number,
+  otherSend = 0,
 ): SkipReason | undefined {
   const isCopy = choices.target === 'sandbox';
   if (!isCopy && letter.replay.count >= source.replay.maxReplays) return 'over-limit';
   if (letter.body.kind === 'none') return 'no-body';
   if (facts.requiresSession === true && letter.sessionId === undefined) return 'no-session';
   if (letter.body.bytes + ADDED_BYTES > facts.maxMessageBytes) return 'too-large';
-  if (!isCopy && choices.onDuplicate === 'skip' && isInDuplicateWindow(facts, letter, now)) return 'duplicate-window';
+  if (!mayRename(choices) && isInDuplicateWindow(facts, choices, letter, now, otherSend)) return 'duplicate-window';
   return undefined;
+}
+
+/** Whether a letter whose id the target would recognise is sent under a new one. */
+export function mayRename({ onDuplicate, messageId }: Choices): boolean {
+  return onDuplicate === 'new-id' || messageId === 'new';
 }
 
 /** {@link refusal} for a recorded letter, which has advice and a group as well. `holds`: groups on hold that the plan does not include. */
@@ -130,11 +144,12 @@ export function plannedRefusal(
   record: LetterRecord,
   now: number,
   holds: Pick<Holds, 'of'> = { of: () => undefined },
+  otherSend = 0,
 ): SkipReason | undefined {
   // Whoever looks into a cause needs its letters: they are not removed either.
   if (holds.of(record) !== undefined) return 'on-hold';
   if (action === 'discard') return undefined;
-  const reason = refusal(source, choices, facts, record.letter, now);
+  const reason = refusal(source, choices, facts, record.letter, now, otherSend);
   if (reason !== undefined) return reason;
   return record.classification.advice === 'fix-first' && !choices.includeFixFirst ? 'fix-first' : undefined;
 }
@@ -163,6 +178,14 @@ const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
 export function countSkip(findings: readonly Finding[], reason: SkipReason): Finding[] {
   const message = SKIP_MESSAGES[reason] ?? reason;
   return countFinding(findings, reason as FindingCode, message);
+}
+
+/** A letter whose message id an earlier letter of the same plan has, on a target that would drop the second. */
+export function countRepeated(findings: readonly Finding[], choices: Choices): Finding[] {
+  const message = mayRename(choices)
+    ? 'earlier letters of this plan have the same message ids: these go under new ids'
+    : 'earlier letters of this plan have the same message ids, and the target would silently drop the second: these are left; plan them when the window has passed, or with onDuplicate "new-id"';
+  return countFinding(findings, 'repeated-id', message);
 }
 
 /** Most groups that a finding names. */

@@ -2,10 +2,19 @@ import type { Source } from '../catalog.ts';
 import { isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { causesThatCameBack } from '../groups/cameBack.ts';
 import { activeHolds } from '../groups/holds.ts';
-import { identityDigest, newPlanId, type PlanId, type SequenceNumber } from '../letter.ts';
+import {
+  compareSequenceNumbers,
+  identityDigest,
+  type Letter,
+  newPlanId,
+  type PlanId,
+  type SequenceNumber,
+} from '../letter.ts';
 import type { Office } from '../office.ts';
 import { matches, type Selection, selectionToJson } from '../selection.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
+import { type IdDigest, idDigest } from '../store/sends.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
 import {
   type Action,
@@ -28,13 +37,16 @@ import {
   countMaybeSent,
   countOnHold,
   countOutOfReach,
+  countRepeated,
   countSkip,
   countUnreadable,
+  mayRename,
   plannedRefusal,
   sourceFindings,
   targetOf,
 } from './preflight.ts';
 import { beginProgress } from './ramp.ts';
+import { Sends } from './sends.ts';
 import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
@@ -194,10 +206,16 @@ async function layOut(
   let batch = newBatch();
   const timeToLive = timeToLiveOf(journal.head.choices);
   const from = journal.head.cursor;
+  const ids = await PlannedIds.open(office, source, journal.head);
+  /** Among letters that are laid out already. */
+  let isBehind = from !== undefined && ids.matter;
   const options = {
     pageSize: RECORDS_A_PAGE,
-    onUnreadable: () => batch.notes.push(countUnreadable),
-    ...(from !== undefined && { from }),
+    onUnreadable: () => {
+      if (!isBehind) batch.notes.push(countUnreadable);
+    },
+    // Where ids matter those of the letters before are needed, too: only the store has them, whoever laid these out.
+    ...(from !== undefined && !ids.matter && { from }),
     ...(selection.seenTo !== undefined && { seenUntil: selection.seenTo }),
   };
   const holds = await activeHolds(office, source.key, journal.head.choices);
@@ -209,7 +227,14 @@ async function layOut(
     selection.sequenceNumber !== undefined && source.mode === 'defer'
       ? letters.openAmong(source.key, selection.sequenceNumber, options)
       : letters.open(source.key, options);
+  const refuse = (record: LetterRecord) =>
+    plannedRefusal(source, journal.head, record, office.clock(), holds, ids.lastSend(record.letter));
   for await (const record of records) {
+    if (from !== undefined && compareSequenceNumbers(record.letter.sequenceNumber, from) < 0) {
+      if (matches(record, selection) && refuse(record) === undefined) ids.add(record.letter);
+      continue;
+    }
+    isBehind = false;
     if (office.clock() >= deadline) {
       await flush(journal, batch, record.letter.sequenceNumber);
       return journal.head;
@@ -224,7 +249,10 @@ async function layOut(
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    const reason = isReached ? plannedRefusal(source, journal.head, record, office.clock(), holds) : 'out-of-reach';
+    const refused = isReached ? refuse(record) : 'out-of-reach';
+    const isRepeated = refused === undefined && ids.add(letter) === 'repeated';
+    if (isRepeated) batch.notes.push((findings) => countRepeated(findings, choices));
+    const reason = isRepeated && !mayRename(choices) ? 'duplicate-window' : refused;
     if (reason === undefined) {
       batch.maybeDuplicate = maybeDuplicate;
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
@@ -244,6 +272,7 @@ async function layOut(
         maybeDuplicate: false,
       });
       batch.notes.push((findings) => {
+        if (isRepeated) return [...findings]; // told already
         if (reason === 'out-of-reach') return countOutOfReach(findings, office.reach);
         return reason === 'on-hold'
           ? countOnHold(findings, holds.of(record) ?? record.fingerprint)
@@ -254,6 +283,37 @@ async function layOut(
   await flush(journal, batch, undefined);
   await journal.commit(ready);
   return journal.head;
+}
+
+/** The message ids of the letters that a plan has taken so far, where the target may drop the second of two. */
+class PlannedIds {
+  readonly matter: boolean;
+  readonly #sent: ReadonlyMap<IdDigest, number>;
+  readonly #taken = new Set<IdDigest>();
+
+  private constructor(matter: boolean, sent: ReadonlyMap<IdDigest, number>) {
+    this.matter = matter;
+    this.#sent = sent;
+  }
+
+  static async open(office: Office, source: Source, head: PlanHead): Promise<PlannedIds> {
+    const sends = new Sends(office, source, head);
+    return new PlannedIds(sends.matter, await sends.recent());
+  }
+
+  /** When its id was last sent to the target, ms since 1970; 0 where nothing is known of it. */
+  lastSend({ messageId }: Letter): number {
+    return (this.matter && messageId !== undefined && this.#sent.get(idDigest(messageId))) || 0;
+  }
+
+  /** Adds a letter that is to be sent. */
+  add({ messageId }: Letter): 'first' | 'repeated' {
+    if (!this.matter || messageId === undefined) return 'first';
+    const id = idDigest(messageId);
+    if (this.#taken.has(id)) return 'repeated';
+    this.#taken.add(id);
+    return 'first';
+  }
 }
 
 interface Batch {

@@ -17,6 +17,8 @@ import { sourceOf } from './prepare.ts';
 import { gate, nextStep, PATIENCE } from './ramp.ts';
 import { splitAt } from './rearrange.ts';
 import { isActive } from './repair.ts';
+import { hintOfReturned } from './sameDeath.ts';
+import { Sends } from './sends.ts';
 import { Upcoming } from './upcoming.ts';
 import type { ChunkResult, Work } from './work.ts';
 
@@ -140,6 +142,7 @@ class Slice {
         source,
         journal: this.#journal,
         queue,
+        sends: new Sends(this.#office, source, head),
         openTarget,
         assertLeased,
         mayOverlap,
@@ -237,7 +240,7 @@ class Slice {
       case 'send':
         return next.max;
       case 'halt':
-        return this.#finish('halted', next.why);
+        return this.#finish('halted', next.why + (await hintOfReturned(this.#office, this.#journal.head)));
       case 'pace':
         if (next.delayMs > MAX_NAP) return { kind: 'later', delayMs: next.delayMs };
         await delay(next.delayMs);

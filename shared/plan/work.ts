@@ -5,6 +5,7 @@ import { errorText } from '../errors.ts';
 import type { Office } from '../office.ts';
 import type { Journal } from './journal.ts';
 import type { Exception } from './plan.ts';
+import type { Sends } from './sends.ts';
 
 /** What the engine needs to work on chunks of one run. */
 export interface Work {
@@ -12,6 +13,7 @@ export interface Work {
   readonly source: Source;
   readonly journal: Journal;
   readonly queue: DeadLetterQueue;
+  readonly sends: Sends;
   /** Opens the target, the first time it is needed. Throws `DLO_TARGET_UNAVAILABLE`. */
   readonly openTarget: () => Promise<ReplayTarget>;
   /** Throws when the lease has ended. Asked right before every act that cannot be undone. */

@@ -6,6 +6,7 @@ import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { expireIfOld, isClosed } from '../plan/control.ts';
+import { LONGEST_WINDOW } from '../plan/duplicates.ts';
 import { tellCleanupFailed } from '../telemetry/tell.ts';
 
 const DAY = 86_400_000;
@@ -53,6 +54,7 @@ export async function forgetAll(office: Office, sources: readonly Source[]): Pro
       office.log(`forget ${source.name}: failed: ${errorText(error)}`);
     }
   }
+  await office.store.sends.forget(now - LONGEST_WINDOW - DAY, MAX_ROWS);
   await office.store.audit.forget(now - office.catalog.keepAuditFor, AUDIT_MONTHS);
 }
 

@@ -6,6 +6,7 @@ import { GroupStore } from './groups.ts';
 import { LetterStore } from './letters.ts';
 import { PlanStore } from './plans.ts';
 import { RunQueue } from './runs.ts';
+import { SendStore } from './sends.ts';
 import { SnapshotStore } from './snapshots.ts';
 import { SourceStore } from './sources.ts';
 import { TriageStore } from './triage.ts';
@@ -13,6 +14,7 @@ import { TriageStore } from './triage.ts';
 export interface Store {
   readonly letters: LetterStore;
   readonly plans: PlanStore;
+  readonly sends: SendStore;
   readonly sources: SourceStore;
   readonly snapshots: SnapshotStore;
   readonly groups: GroupStore;
@@ -35,6 +37,7 @@ export function openStore(
   return {
     letters: new LetterStore(tables, office),
     plans: new PlanStore(tables),
+    sends: new SendStore(tables),
     sources: new SourceStore(tables, newId),
     snapshots: new SnapshotStore(tables),
     groups: new GroupStore(tables, newId),

@@ -385,6 +385,20 @@ export class LetterStore {
     }
   }
 
+  /** Message ids that came or went back with a letter of the source after `after`, and when (ms since 1970). What cannot be read is passed over. */
+  async *sentSince(source: SourceKey, after: number): AsyncGenerator<{ messageId: string; at: number }> {
+    const since = new Date(Math.max(after, 0));
+    const isRecent = odata`(enqueuedAt gt ${since} or replayedAt gt ${since} or (fate eq 'replayed' and closedAt gt ${since}))`;
+    const select = ['PartitionKey', 'RowKey', ...Object.keys(sentRow.shape)];
+    for await (const row of this.#table.query(odata`PartitionKey eq ${source} and ` + isRecent, { select })) {
+      const parsed = sentRow.safeParse(row);
+      if (!parsed.success) continue;
+      const { messageId, enqueuedAt, replayedAt, fate, closedAt } = parsed.data;
+      const left = fate === 'replayed' ? closedAt : 0;
+      yield { messageId, at: Math.max(enqueuedAt, replayedAt, left) };
+    }
+  }
+
   /** Removes records of letters that left before `before`, at most `max`. Returns how many. */
   async forgetClosed(source: SourceKey, before: number, max: number): Promise<number> {
     const filter = odata`PartitionKey eq ${source} and fate ne 'open' and closedAt lt ${new Date(before)}`;
@@ -581,6 +595,14 @@ function sentFilter(source: SourceKey, { planId, from, to }: SentBy): string {
   return `${odata`PartitionKey eq ${source}`} and ${among} and ${odata`fate eq ${'replayed'} and closedBy eq ${planId}`}`;
 }
 
+const never = time.optional().default(0);
+const sentRow = z.object({
+  messageId: z.string(),
+  enqueuedAt: never,
+  replayedAt: never,
+  fate: z.string(),
+  closedAt: never,
+});
 const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
 /** What has to be right for a letter to be in a group. Tally and recount must agree on it, or passes would recount for ever. */
 const groupedRow = tallyRow.extend({

@@ -81,10 +81,10 @@ export class Table {
     return answer.etag ?? '';
   }
 
-  /** Removes the row if it is there. */
-  async remove(partitionKey: string, rowKey: string): Promise<void> {
+  /** Removes the row if it is there; with `etag`, only if it is still that version. */
+  async remove(partitionKey: string, rowKey: string, etag?: string): Promise<void> {
     try {
-      await this.#do((client) => client.deleteEntity(partitionKey, rowKey));
+      await this.#do((client) => client.deleteEntity(partitionKey, rowKey, etag === undefined ? {} : { etag }));
     } catch (error) {
       if (!(error instanceof StoreConflict)) throw error;
     }

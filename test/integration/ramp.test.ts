@@ -28,17 +28,18 @@ async function startRamp(count: number, ramp: object = {}): Promise<PlanJson> {
 }
 
 /** A consumer of the queue for as long as `during` runs. */
-async function consuming<Result>(accepts: (id: unknown) => boolean, during: () => Promise<Result>): Promise<Result> {
+async function consuming<Result>(
+  accepts: (id: unknown) => boolean,
+  during: () => Promise<Result>,
+  why = { deadLetterReason: 'StillBroken', deadLetterErrorDescription: 'again' },
+): Promise<Result> {
   const receiver = office.client.createReceiver(queue, { maxAutoLockRenewalDurationInMs: 0 });
   let over = false;
   const loop = (async () => {
     while (!over) {
       for (const message of await receiver.receiveMessages(1, { maxWaitTimeInMs: 100 })) {
         if (accepts(message.messageId)) await receiver.completeMessage(message);
-        else {
-          const why = { deadLetterReason: 'StillBroken', deadLetterErrorDescription: 'again' };
-          await receiver.deadLetterMessage(message, why);
-        }
+        else await receiver.deadLetterMessage(message, why);
       }
     }
   })();
@@ -90,6 +91,26 @@ test('one letter of the first step back halts the run; the rest stays; it goes o
   );
   expect(finished.counts).toMatchObject({ planned: 10, done: 10 });
   expect(dlq()).toHaveLength(1);
+});
+
+test('a consumer that remembers ids lets no letter through under its own; the run says what that may mean, and new ids help', async () => {
+  const handled = new Set(['m-0', 'm-1', 'm-2']);
+  const inbox = (during: () => Promise<PlanJson>) =>
+    consuming((id) => !handled.has(String(id)), during, {
+      deadLetterReason: 'UnsupportedCurrency',
+      deadLetterErrorDescription: 'no such currency',
+    });
+  const plan = await startRamp(3);
+  const halted = await inbox(() => office.finished(plan.id, ['halted']));
+  expect(halted.stateReason).toMatch(
+    /^1 of the 1 letters of step 1 came back, for the same reason .*messageId "new"\)$/,
+  );
+  await office.post(`plans/${plan.id}/cancel`);
+  const renaming = await office.plan({ choices: { messageId: 'new' } }, queue);
+  const finished = await inbox(() => office.run(renaming));
+  expect(finished.counts).toMatchObject({ planned: 3, done: 3 });
+  await until(() => target().length === 0 || undefined, 'all to be consumed');
+  expect(dlq()).toEqual([]);
 });
 
 test('a few that come back in a later step do not halt it, more do', async () => {

@@ -6,6 +6,7 @@ import { isOfficeError } from '../../shared/errors.ts';
 import type { IdentifiedLetter, Letter, PlanId, SequenceNumber, SourceKey } from '../../shared/letter.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
+import { idDigest } from '../../shared/store/sends.ts';
 import { StoreConflict } from '../../shared/store/table.ts';
 import { takeStorage } from '../harness/storage.ts';
 import { aLetter, aPlan, identified, NOW } from '../harness/values.ts';
@@ -43,6 +44,30 @@ test('one holder a source: a second run, a second process of the same run, and t
   expect(await code(store.sources.acquire(source, 'expire', NOW + 500, 1000))).toBe('DLO_SOURCE_BUSY');
   await store.sources.release(lease, true);
   expect(await code(store.sources.acquire(source, 'expire', NOW + 500, 1000))).toBe('went through');
+});
+
+const SENT = { id: idDigest('order-17'), at: NOW, planId: PLAN, number: '17' as SequenceNumber };
+
+test('of two that claim a message id one is refused, with all its others; what was taken back or forgotten can be claimed anew', async () => {
+  const { sends } = store;
+  const other = { ...SENT, id: idDigest('order-18'), etag: undefined };
+  const [etag = ''] = await sends.claim(source, [{ ...SENT, etag: undefined }]);
+  await expect(sends.claim(source, [other, { ...SENT, planId: OTHER, etag: undefined }])).rejects.toThrow(
+    StoreConflict,
+  );
+  expect([...(await sends.get(source, [SENT.id, other.id])).values()]).toEqual([{ ...SENT, etag }]);
+  expect(await sends.since(source, NOW - 1)).toEqual(new Map([[SENT.id, NOW]]));
+  expect(await sends.since(source, NOW)).toEqual(new Map());
+  await sends.withdraw(source, [{ id: SENT.id, etag }]);
+  const withdrawn = (await sends.get(source, [SENT.id])).get(SENT.id);
+  expect(withdrawn?.at).toBe(0);
+  const [again = ''] = await sends.claim(source, [{ ...SENT, planId: OTHER, etag: withdrawn?.etag }]);
+  await sends.withdraw(source, [{ id: SENT.id, etag }]); // of somebody who comes too late
+  expect(await sends.get(source, [SENT.id])).toEqual(new Map([[SENT.id, { ...SENT, planId: OTHER, etag: again }]]));
+  await sends.forget(NOW, 100);
+  expect((await sends.get(source, [SENT.id])).size).toBe(1);
+  await sends.forget(NOW + 1, 100);
+  expect((await sends.get(source, [SENT.id])).size).toBe(0);
 });
 
 test('between its slices a run keeps the source without a lease; a dead cleanup does not', async () => {

@@ -81,6 +81,12 @@ describe('choices', () => {
     }
   });
 
+  test('keep message ids unless new ones are asked for, and say nothing of it to older readers', () => {
+    expect(choicesSchema.parse({ messageId: 'new' })).toMatchObject({ messageId: 'new' });
+    expect(choicesSchema.parse({})).not.toHaveProperty('messageId');
+    expect(choicesSchema.safeParse({ messageId: 'other' }).success).toBe(false);
+  });
+
   it.each([{ bypass: 'true' }, { bypass: 1 }, { onDuplicate: 'send' }, { fanOut: true }, [], null])(
     'refuse %j',
     (choices) => {

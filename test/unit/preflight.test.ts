@@ -5,13 +5,13 @@ import { causeOf, type Fingerprint } from '../../shared/classify/fingerprint.ts'
 import { Holds } from '../../shared/groups/onHold.ts';
 import { changed } from '../../shared/groups/triage.ts';
 import type { Letter } from '../../shared/letter.ts';
+import { isInDuplicateWindow } from '../../shared/plan/duplicates.ts';
 import type { Action, Choices, Finding } from '../../shared/plan/plan.ts';
 import {
   completeFacts,
   countExpiry,
   countOnHold,
   countSkip,
-  isInDuplicateWindow,
   plannedRefusal,
   refusal,
   sourceFindings,
@@ -113,6 +113,17 @@ describe('findings about the source', () => {
     expect(codes({ mode: 'observe' }, 'replay', {}, sessions)).toEqual([]);
   });
 
+  test('new ids only for what the target would drop change nothing where it drops nothing, and that is told', () => {
+    const renaming = { onDuplicate: 'new-id' } as const;
+    expect(codes({}, 'replay', renaming)).toEqual(['warn new-id-idle']);
+    expect(codes({ replay: { sandboxQueue: 's' } }, 'replay', { ...renaming, target: 'sandbox' })).toEqual([
+      'warn new-id-idle',
+    ]);
+    expect(codes({}, 'replay', { ...renaming, messageId: 'new' })).toEqual([]);
+    expect(codes({}, 'replay', { messageId: 'new' })).toEqual([]);
+    expect(codes({ entity: { ...KNOWN, duplicateDetection: 'PT10M' } }, 'replay', renaming)).toEqual([]);
+  });
+
   test('a sandbox must be named, and needs none of the facts by which a letter could be lost', () => {
     const sandbox = { target: 'sandbox' } as const;
     expect(codes({}, 'replay', sandbox)).toEqual(['block no-sandbox']);
@@ -152,8 +163,10 @@ describe('the duplicate window', () => {
 
   it.each<[string, Partial<Letter>, boolean]>([
     ['sent a minute ago', { enqueuedAt: minutesAgo(1) }, true],
-    ['sent just inside', { enqueuedAt: minutesAgo(10) + 1 }, true],
-    ['sent exactly a window ago', { enqueuedAt: minutesAgo(10) }, false],
+    ['sent exactly a window ago: by another clock it is not over', { enqueuedAt: minutesAgo(10) }, true],
+    ['sent just inside the margin', { enqueuedAt: minutesAgo(11) + 1 }, true],
+    ['sent a window and the margin ago', { enqueuedAt: minutesAgo(11) }, false],
+    ['sent by a clock that is ahead', { enqueuedAt: NOW + 5000 }, true],
     ['sent long ago', { enqueuedAt: minutesAgo(60) }, false],
     ['sent long ago, replayed a minute ago', { enqueuedAt: minutesAgo(60), replay: replayedAt(minutesAgo(1)) }, true],
     ['replayed long ago too', { enqueuedAt: minutesAgo(60), replay: replayedAt(minutesAgo(30)) }, false],
@@ -165,12 +178,25 @@ describe('the duplicate window', () => {
     ],
     ['no message id', { enqueuedAt: minutesAgo(1), messageId: undefined }, false],
   ])('%s', (_what, letter, known) => {
-    expect(isInDuplicateWindow(facts(source), aLetter(letter), NOW)).toBe(known);
+    expect(isInDuplicateWindow(facts(source), CHOICES, aLetter(letter), NOW)).toBe(known);
+  });
+
+  test('counts from every send that is known', () => {
+    const letter = aLetter({ enqueuedAt: minutesAgo(60) });
+    expect(isInDuplicateWindow(facts(source), CHOICES, letter, NOW, minutesAgo(10))).toBe(true);
+    expect(isInDuplicateWindow(facts(source), CHOICES, letter, NOW, minutesAgo(11))).toBe(false);
+    expect(isInDuplicateWindow(facts(source), CHOICES, aLetter({ messageId: undefined }), NOW, NOW)).toBe(false);
+  });
+
+  test('of a sandbox counts what was sent there, and not how the letter came', () => {
+    const sandbox = { target: 'sandbox' } as const;
+    expect(isInDuplicateWindow(facts(source), sandbox, aLetter({ enqueuedAt: NOW }), NOW)).toBe(false);
+    expect(isInDuplicateWindow(facts(source), sandbox, aLetter(), NOW, NOW)).toBe(true);
   });
 
   it.each([false, undefined])('does not exist when detection is %s', (duplicateDetection) => {
     const plain = aSource({ entity: { ...KNOWN, duplicateDetection } });
-    expect(isInDuplicateWindow(facts(plain), aLetter({ enqueuedAt: NOW }), NOW)).toBe(false);
+    expect(isInDuplicateWindow(facts(plain), CHOICES, aLetter({ enqueuedAt: NOW }), NOW)).toBe(false);
   });
 });
 
@@ -204,10 +230,13 @@ describe('a letter is refused or let through', () => {
     expect(refusal(source, CHOICES, facts(source), aLetter(letter), NOW)).toBe(reason);
   });
 
-  test('with a new id the duplicate window does not matter', () => {
-    const source = aSource({ entity: { ...KNOWN, duplicateDetection: 'P1D' } });
-    expect(refusal(source, { ...CHOICES, onDuplicate: 'new-id' }, facts(source), aLetter(), NOW)).toBeUndefined();
-  });
+  test.each([{ onDuplicate: 'new-id' }, { messageId: 'new' }] as const)(
+    'with a new id the duplicate window does not matter: %j',
+    (choice) => {
+      const source = aSource({ entity: { ...KNOWN, duplicateDetection: 'P1D' } });
+      expect(refusal(source, { ...CHOICES, ...choice }, facts(source), aLetter(), NOW, NOW)).toBeUndefined();
+    },
+  );
 
   test('a copy for a sandbox is no replay: neither limit nor window counts, size does', () => {
     const source = aSource({ entity: { ...KNOWN, duplicateDetection: 'P1D', maxMessageBytes: 2000 } });
