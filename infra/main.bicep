@@ -1,7 +1,7 @@
 // The office in one resource group, driven by catalog.json. README.md beside this file says how to deploy it.
 
 import { queuesOf, subscriptionsOf, topicsOf } from 'modules/entities.bicep'
-import { placesType, textsType } from 'modules/types.bicep'
+import { addressesType, placesType, textsType, zonesType } from 'modules/types.bicep'
 
 targetScope = 'resourceGroup'
 
@@ -69,6 +69,28 @@ param backstopThreshold int = 10000
 @description('Client id of the app registration with the roles in app-roles.json; empty: function keys only.')
 param authClientId string = ''
 
+@description('Network of the office. none: everything is reached over public addresses, and lets in by identity alone. new: a network is made. existing: subnets that are there. With a network the storage account takes private endpoints only.')
+param network 'none' | 'new' | 'existing' = 'none'
+
+@description('Addresses of the network that is made.')
+param networkAddresses addressesType = {
+  network: '10.90.0.0/24'
+  app: '10.90.0.0/25'
+  endpoints: '10.90.0.128/25'
+}
+
+@description('Resource id of the existing subnet that the app sends from. It must be delegated to Microsoft.App/environments, and be in the region of the app.')
+param appSubnetId string = ''
+
+@description('Resource id of the existing subnet for private endpoints.')
+param endpointSubnetId string = ''
+
+@description('Resource ids of existing private zones for an existing network: blob, queue, table, namespace. Where one is absent, somebody else makes the record, such as a policy.')
+param privateZoneIds zonesType = {}
+
+@description('Addresses that may call the office and deploy to it, in CIDR, such as 203.0.113.0/24; none: everybody, who then needs a key or a token.')
+param allowedAddresses string[] = []
+
 @description('Settings of the office, by name.')
 param officeSettings textsType = {
   DLO_LEASE_SECONDS: '60'
@@ -112,6 +134,7 @@ var namespaces = map(items(catalog.namespaces), entry => {
   subscriptionId: createServiceBus
     ? subscription().subscriptionId
     : (existingNamespaces[entry.key].?subscriptionId ?? subscription().subscriptionId)
+  hasEndpoint: createServiceBus || network == 'none' ? false : (existingNamespaces[entry.key].?privateEndpoint ?? false)
   // A source need not name its namespace where there is only one.
   sources: filter(catalog.sources, source => (source.?namespace ?? entry.key) == entry.key)
 })
@@ -177,6 +200,32 @@ var connections = map(namespaces, namespace => {
   )
 })
 
+@description('Whether there is a network.')
+var hasNetwork = network != 'none'
+@description('Name of the network that is made.')
+var networkName = 'vnet-dlo-${token}'
+@description('Subnet of the app; empty: none.')
+var appSubnet = network == 'new'
+  ? resourceId('Microsoft.Network/virtualNetworks/subnets', networkName, 'app')
+  : network == 'existing' ? appSubnetId : ''
+@description('Subnet of private endpoints.')
+var endpointSubnet = network == 'new'
+  ? resourceId('Microsoft.Network/virtualNetworks/subnets', networkName, 'endpoints')
+  : endpointSubnetId
+@description('Services of the storage account that have private endpoints.')
+var storageServices = ['blob', 'queue', 'table']
+@description('Name of the private zone of namespaces.')
+var busZone = 'privatelink.${busDomain}'
+@description('Names of the private zones, by service.')
+var zoneNames = union(
+  reduce(
+    storageServices,
+    {},
+    (all, service) => union(all, { '${service}': 'privatelink.${service}.${environment().suffixes.storage}' })
+  ),
+  empty(filter(namespaces, namespace => namespace.hasEndpoint)) ? {} : { namespace: busZone }
+)
+
 @description('Owners of sources, each once.')
 var owners = union([], map(catalog.sources, source => toLower(source.owner.contact)))
 
@@ -204,6 +253,7 @@ module storage 'modules/storage.bicep' = {
     sku: storageSku
     packageContainer: 'app-package'
     archiveDays: archiveDays
+    isPrivate: hasNetwork
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -217,6 +267,55 @@ module ownRoles 'modules/ownRoles.bicep' = {
   }
   dependsOn: [monitoring, storage]
 }
+
+module ownNetwork 'modules/network.bicep' = if (network == 'new') {
+  params: {
+    location: location
+    tags: allTags
+    name: networkName
+    addresses: networkAddresses
+    zoneNames: zoneNames
+  }
+}
+
+module storageEndpoints 'modules/privateEndpoint.bicep' = [
+  for service in storageServices: if (hasNetwork) {
+    params: {
+      location: location
+      tags: allTags
+      name: 'pe-dlo-${service}-${token}'
+      subnetId: endpointSubnet
+      targetId: storage.outputs.accountId
+      service: service
+      zoneId: network == 'new'
+        ? resourceId('Microsoft.Network/privateDnsZones', 'privatelink.${service}.${environment().suffixes.storage}')
+        : (privateZoneIds[?service] ?? '')
+    }
+    dependsOn: [ownNetwork]
+  }
+]
+
+module namespaceEndpoints 'modules/privateEndpoint.bicep' = [
+  for namespace in namespaces: if (namespace.hasEndpoint) {
+    params: {
+      location: location
+      tags: allTags
+      name: 'pe-dlo-${namespace.label}-${token}'
+      subnetId: endpointSubnet
+      targetId: resourceId(
+        namespace.subscriptionId,
+        namespace.resourceGroup,
+        'Microsoft.ServiceBus/namespaces',
+        namespace.name
+      )
+      service: 'namespace'
+      zoneId: network == 'new'
+        ? resourceId('Microsoft.Network/privateDnsZones', busZone)
+        : (privateZoneIds.?namespace ?? '')
+    }
+    dependsOn: [ownNetwork]
+  }
+]
 
 module serviceBus 'modules/serviceBus.bicep' = [
   for namespace in namespaces: if (createServiceBus) {
@@ -274,9 +373,12 @@ module functionApp 'modules/functionApp.bicep' = {
     connections: connections
     settings: union(officeSettings, { DLO_RESOURCE_MANAGER_URL: environment().resourceManager })
     authClientId: authClientId
+    subnetId: appSubnet
+    allowedAddresses: allowedAddresses
     workspaceId: monitoring.outputs.workspaceId
   }
-  dependsOn: [ownRoles, serviceBusRoles]
+  // Without its way to the storage the app could not even be deployed to.
+  dependsOn: [ownRoles, serviceBusRoles, ownNetwork, storageEndpoints, namespaceEndpoints]
 }
 
 module officeAlerts 'modules/officeAlerts.bicep' = {

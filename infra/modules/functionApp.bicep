@@ -40,6 +40,10 @@ param connections connectionType[]
 param settings textsType
 @description('Client id of the app registration that callers get tokens for; empty: App Service authentication is off.')
 param authClientId string
+@description('Resource id of the subnet that the app sends from; empty: none.')
+param subnetId string
+@description('Addresses that may call the app and deploy to it, in CIDR; none: everybody, who then needs a key or a token.')
+param allowedAddresses string[]
 @description('Resource id of the workspace for the logs.')
 param workspaceId string
 
@@ -87,6 +91,7 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
     functionAppConfig: {
       deployment: {
         storage: {
@@ -110,6 +115,16 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       scmMinTlsVersion: '1.2'
       ftpsState: 'Disabled'
       http20Enabled: true
+      ipSecurityRestrictionsDefaultAction: empty(allowedAddresses) ? 'Allow' : 'Deny'
+      ipSecurityRestrictions: [
+        for (address, i) in allowedAddresses: {
+          name: 'allowed-${i}'
+          action: 'Allow'
+          priority: 100 + i
+          ipAddress: address
+        }
+      ]
+      scmIpSecurityRestrictionsUseMain: true
     }
   }
 }
@@ -119,7 +134,10 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
   properties: union(settings, busSettings, {
-    AzureWebJobsStorage__accountName: storageName
+    // By address, not by the name of the account: the host would look for that in the public cloud.
+    AzureWebJobsStorage__blobServiceUri: 'https://${storageName}.blob.${environment().suffixes.storage}'
+    AzureWebJobsStorage__queueServiceUri: 'https://${storageName}.queue.${environment().suffixes.storage}'
+    AzureWebJobsStorage__tableServiceUri: 'https://${storageName}.table.${environment().suffixes.storage}'
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: clientId
     APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString

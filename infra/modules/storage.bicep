@@ -16,6 +16,8 @@ param sku string
 param packageContainer string
 @description('How long archived letters are kept, days.')
 param archiveDays int
+@description('Whether it can be reached over private endpoints only.')
+param isPrivate bool
 @description('Resource id of the workspace for the logs.')
 param workspaceId string
 
@@ -42,10 +44,10 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
-    publicNetworkAccess: 'Enabled'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     networkAcls: {
       bypass: 'AzureServices'
-      defaultAction: 'Allow'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
     }
   }
 }
@@ -159,5 +161,7 @@ resource tableLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = 
   }
 }
 
+@description('Resource id of the account.')
+output accountId string = account.id
 @description('Address of the container that holds the deployed package.')
 output packageUrl string = '${account.properties.primaryEndpoints.blob}${packageContainer}'

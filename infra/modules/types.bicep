@@ -9,6 +9,8 @@ type placeType = {
   resourceGroup: string
   @description('Its subscription; absent: that of the deployment.')
   subscriptionId: string?
+  @description('Whether the office makes a private endpoint to it in its own network. Only Premium has them.')
+  privateEndpoint: bool?
 }
 
 @export()
@@ -23,6 +25,30 @@ type placesType = {
 type textsType = {
   @description('One of them.')
   *: string
+}
+
+@export()
+@description('Addresses of a network that is made, in CIDR.')
+type addressesType = {
+  @description('All of it.')
+  network: string
+  @description('The subnet of the app, /27 at least.')
+  app: string
+  @description('The subnet of the private endpoints.')
+  endpoints: string
+}
+
+@export()
+@description('Private zones of names that are there already: resource ids.')
+type zonesType = {
+  @description('That of blobs.')
+  blob: string?
+  @description('That of storage queues.')
+  queue: string?
+  @description('That of tables.')
+  table: string?
+  @description('That of Service Bus namespaces.')
+  namespace: string?
 }
 
 @export()

@@ -129,6 +129,39 @@ const TRIED: Scenario = {
   parameters: { sendToTopics: false, environmentName: 'e'.repeat(64) },
 };
 
+/** A network of its own, with a private endpoint to one of the namespaces, which takes nothing else. */
+const PRIVATE: Scenario = {
+  name: 'an office with a network of its own',
+  catalog: GUEST.catalog,
+  parameters: {
+    existingNamespaces: {
+      orders: { name: 'sb-orders', resourceGroup: 'rg-orders', privateEndpoint: true },
+      shipping: { name: 'sb-shipping', resourceGroup: 'rg-shipping' },
+    },
+    network: 'new',
+    allowedAddresses: ['203.0.113.0/24', '198.51.100.7/32'],
+  },
+};
+
+const SUBNETS =
+  '/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-net/providers/Microsoft.Network/virtualNetworks/hub/subnets';
+
+/** In subnets that are there already; the names of tables and namespaces are found by records that a policy makes. */
+const HOSTED: Scenario = {
+  name: 'an office in a network that is there',
+  catalog: GUEST.catalog,
+  parameters: {
+    existingNamespaces: {
+      orders: { name: 'sb-orders', resourceGroup: 'rg-orders', privateEndpoint: true },
+      shipping: { name: 'sb-shipping', resourceGroup: 'rg-shipping' },
+    },
+    network: 'existing',
+    appSubnetId: `${SUBNETS}/office`,
+    endpointSubnetId: `${SUBNETS}/endpoints`,
+    privateZoneIds: { blob: '/zones/blob', queue: '/zones/queue' },
+  },
+};
+
 const EMPTY: Scenario = {
   name: 'an office without sources',
   catalog: { version: 1, office: 'empty', namespaces: { main: { connection: 'ServiceBusConnection' } }, sources: [] },
@@ -140,6 +173,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "the repository's own catalog", catalog: OWN, parameters: {} },
   GUEST,
   TRIED,
+  PRIVATE,
+  HOSTED,
   EMPTY,
 ];
-export { GUEST, TRIED };
+export { GUEST, HOSTED, PRIVATE, SUBNETS, TRIED };

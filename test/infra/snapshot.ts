@@ -13,12 +13,23 @@ export async function differences(compiler: Compiler, template: Fields, scenario
   const believed = deployed(template, scenario.catalog, scenario.parameters).resources;
   const mine = new Map(believed.map(({ id, body }) => [id, body]));
   const lines: string[] = [];
+  const unnamed: Fields[] = [];
   for (const resource of predicted) {
     const id = text(resource.id);
+    // A name that depends on the cloud stays an expression in the prediction.
+    if (id.startsWith('[')) {
+      unnamed.push(resource);
+      continue;
+    }
     const body = mine.get(id);
     mine.delete(id);
     if (body === undefined) lines.push(`not believed: ${id}`);
     else lines.push(...differing(resource, body, id.split('/').slice(-2).join('/')));
+  }
+  for (const { type, id } of unnamed) {
+    const [match] = [...mine].find(([, body]) => text(body.type) === text(type)) ?? [];
+    if (match === undefined) lines.push(`not believed: ${text(id)}`);
+    else mine.delete(match);
   }
   return [...lines, ...[...mine.keys()].map((id) => `not predicted: ${id}`)];
 }

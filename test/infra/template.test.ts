@@ -8,11 +8,12 @@ import { ROLES } from '../../shared/http/caller.ts';
 import { openOffice } from '../../shared/open.ts';
 import { targetOf } from '../../shared/plan/preflight.ts';
 import { ARCHIVE_CONTAINER } from '../../shared/store/archive.ts';
+import { storageConnection } from '../../shared/store/connection.ts';
 import { RUNS_QUEUE } from '../../shared/store/runsQueue.ts';
 import { type Expression, isExpression, parseExpression } from './arm/expression.ts';
 import { type Fields, fields, Later, list, text, type Value } from './arm/functions.ts';
 import type { Resource } from './arm/template.ts';
-import { GUEST, OWN, SCENARIOS, type Scenario, TRIED } from './catalogs.ts';
+import { GUEST, HOSTED, OWN, PRIVATE, SCENARIOS, type Scenario, SUBNETS, TRIED } from './catalogs.ts';
 import { committed, deployed, INFRA, PLACE, ROOT } from './compiled.ts';
 
 const template = committed();
@@ -232,6 +233,13 @@ describe('the app settings', () => {
       log: () => {},
     });
     expect(office.auth).toBe(settings.DLO_AUTH);
+    for (const service of ['table', 'queue', 'blob'] as const) {
+      const connection = storageConnection(settings, service);
+      expect(connection).toMatchObject({
+        kind: 'identity',
+        url: expect.stringMatching(new RegExp(`^https://stdlo\\w+\\.${service}\\.core\\.windows\\.net$`)),
+      });
+    }
     const opened = parseCatalog(catalog, settings);
     expect(opened.sources.map(({ name }) => name)).toEqual(sources.map(({ name }) => name));
     for (const { host, resourceId } of opened.namespaces) {
@@ -306,6 +314,99 @@ describe('nothing is open that need not be', () => {
       );
       expect(JSON.stringify(outputs)).not.toMatch(/connectionstring|instrumentationkey|key=/i);
     }
+  });
+});
+
+describe('the network', () => {
+  const site = (resources: readonly Resource[]) => properties(only(resources, 'Microsoft.Web/sites'));
+  const account = (resources: readonly Resource[]) => properties(only(resources, 'Microsoft.Storage/storageAccounts'));
+  /** Each private endpoint: where it is, the service it leads to, and the zone with its record. */
+  const endpoints = (resources: readonly Resource[]) =>
+    typed(resources, 'Microsoft.Network/privateEndpoints').map((endpoint) => {
+      const [connection, ...others] = list(properties(endpoint).privateLinkServiceConnections).map(fields);
+      expect(others).toEqual([]);
+      const { privateLinkServiceId, groupIds } = fields(connection?.properties);
+      const records = typed(resources, 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups').filter(({ name }) =>
+        name.startsWith(`${endpoint.name}/`),
+      );
+      const zones = records.flatMap((record) => list(properties(record).privateDnsZoneConfigs).map(fields));
+      return {
+        subnet: text(fields(properties(endpoint).subnet).id),
+        to: text(privateLinkServiceId).split('/').at(-1),
+        services: groupIds,
+        zones: zones.map((zone) => text(fields(zone.properties).privateDnsZoneId).split('/').at(-1)),
+      };
+    });
+
+  it.each([own, of(GUEST), of(TRIED)])('is none unless it is asked for: $name', ({ resources }) => {
+    expect(resources.filter(({ type }) => type.startsWith('Microsoft.Network/'))).toEqual([]);
+    expect(site(resources).virtualNetworkSubnetId).toBeNull();
+    expect(site(resources).siteConfig).toMatchObject({
+      ipSecurityRestrictionsDefaultAction: 'Allow',
+      ipSecurityRestrictions: [],
+    });
+    expect(account(resources)).toMatchObject({
+      publicNetworkAccess: 'Enabled',
+      networkAcls: { defaultAction: 'Allow' },
+    });
+  });
+
+  test('that is made has a subnet for the app and one for private endpoints, with zones in which they are found', () => {
+    const { resources } = of(PRIVATE);
+    const network = only(resources, 'Microsoft.Network/virtualNetworks');
+    const [app, second] = list(properties(network).subnets).map(fields);
+    expect(app).toMatchObject({
+      name: 'app',
+      properties: { delegations: [{ properties: { serviceName: 'Microsoft.App/environments' } }] },
+    });
+    expect(site(resources).virtualNetworkSubnetId).toBe(`${network.id}/subnets/app`);
+    const subnet = `${network.id}/subnets/${text(second?.name)}`;
+    const name = only(resources, 'Microsoft.Storage/storageAccounts').name;
+    const expected = ['blob', 'queue', 'table'].map((service) => ({
+      subnet,
+      to: expect.any(String),
+      services: [service],
+      zones: [`privatelink.${service}.core.windows.net`],
+    }));
+    const bus = { subnet, to: 'sb-orders', services: ['namespace'], zones: ['privatelink.servicebus.windows.net'] };
+    expect(endpoints(resources)).toEqual([...expected, bus]);
+    expect(name).toMatch(/^stdlo/);
+    const zones = typed(resources, 'Microsoft.Network/privateDnsZones').map((zone) => zone.name);
+    expect(zones.toSorted()).toEqual([...new Set(endpoints(resources).flatMap((one) => one.zones))].toSorted());
+    const links = typed(resources, 'Microsoft.Network/privateDnsZones/virtualNetworkLinks');
+    expect(links.map((link) => link.name.split('/')[0]).toSorted()).toEqual(zones.toSorted());
+    for (const link of links) expect(fields(properties(link).virtualNetwork).id).toEqual(network.id);
+  });
+
+  test('that is there is used, with records where zones are named', () => {
+    const { resources } = of(HOSTED);
+    expect(site(resources).virtualNetworkSubnetId).toBe(`${SUBNETS}/office`);
+    expect(endpoints(resources).map(({ subnet, services, zones }) => [subnet, services, zones])).toEqual([
+      [`${SUBNETS}/endpoints`, ['blob'], ['blob']],
+      [`${SUBNETS}/endpoints`, ['queue'], ['queue']],
+      [`${SUBNETS}/endpoints`, ['table'], []],
+      [`${SUBNETS}/endpoints`, ['namespace'], []],
+    ]);
+    expect(typed(resources, 'Microsoft.Network/virtualNetworks')).toEqual([]);
+    expect(typed(resources, 'Microsoft.Network/privateDnsZones')).toEqual([]);
+  });
+
+  it.each([of(PRIVATE), of(HOSTED)])('closes the storage to everybody else: $name', ({ resources }) => {
+    expect(account(resources)).toMatchObject({
+      publicNetworkAccess: 'Disabled',
+      networkAcls: { defaultAction: 'Deny' },
+    });
+  });
+
+  test('lets only the addresses in that are named, to the app and to its deployment', () => {
+    expect(site(of(PRIVATE).resources).siteConfig).toMatchObject({
+      ipSecurityRestrictionsDefaultAction: 'Deny',
+      ipSecurityRestrictions: [
+        { ipAddress: '203.0.113.0/24', action: 'Allow', priority: 100 },
+        { ipAddress: '198.51.100.7/32', action: 'Allow', priority: 101 },
+      ],
+      scmIpSecurityRestrictionsUseMain: true,
+    });
   });
 });
 

@@ -104,6 +104,7 @@ export const FUNCTIONS: Readonly<Record<string, (...args: Value[]) => Value>> = 
   min: (...all) => Math.min(...all.map(number)),
   not: (value) => value !== true,
   null: () => null,
+  or: (...all) => all.some(isTrue),
   replace: (whole, part, by) => text(whole).replaceAll(text(part), () => text(by)),
   string: (value) => text(value),
   sub: (a, b) => number(a) - number(b),

@@ -272,6 +272,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     name: 'AzureCloud',
     resourceManager: 'https://management.azure.com/',
     authentication: { loginEndpoint: 'https://login.microsoftonline.com/' },
+    suffixes: { storage: 'core.windows.net' },
   }),
   filter: (args, scope) => {
     const keep = applying(args, 1, scope);
