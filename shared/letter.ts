@@ -90,6 +90,8 @@ export interface Letter {
   readonly partitionKey: string | undefined;
   readonly to: string | undefined;
   readonly replyTo: string | undefined;
+  /** The entity it died in before, when the broker forwarded it out of that one's dead-letter queue. A hint, and no more. */
+  readonly deadLetterSource: string | undefined;
   /** When the broker first accepted the message. No broker tells when it died. */
   readonly enqueuedAt: number;
   readonly timeToLive: number | undefined;

@@ -49,6 +49,17 @@ export class LetterBody {
     return this.#json === 'none' ? undefined : this.#json.value;
   }
 
+  /** Whether it is text in UTF-8, without control characters. */
+  isText(): boolean {
+    const bytes = this.#bytes();
+    if (bytes === undefined || bytes.length === 0) return false;
+    try {
+      return !/[\p{Cc}--[\t\n\r]]/v.test(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    } catch {
+      return false;
+    }
+  }
+
   #parse(): { readonly value: unknown } | undefined {
     const bytes = this.#bytes();
     if (bytes === undefined || bytes.length === 0) return undefined;

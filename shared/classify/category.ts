@@ -42,7 +42,8 @@ function frameworkVerdict(layers: readonly Layer[]): Verdict | undefined {
   return undefined;
 }
 
-function exceptionVerdict(evidence: Evidence): Verdict | undefined {
+/** What the exception says, or the text of an error without one; `undefined` when neither is certain. */
+export function exceptionVerdict(evidence: Evidence): Verdict | undefined {
   const { causeType, causeMessage, exceptionType, exceptionMessage } = evidence;
   // Several that are not of one kind: none of them stands for all.
   if (causeType === undefined && causeMessage !== undefined) return undefined;

@@ -33,6 +33,14 @@ export const MECHANISMS = [
 export type Mechanism = (typeof MECHANISMS)[number];
 
 /**
+ * What the counts and the body tell where the letter's own words do not. `locks-ran-out`: the delivery limit, and no exception from a
+ * framework that writes each of them. `no-exception-told`: the same without such a framework. `no-reason-told`: dead-lettered
+ * by the application, since the broker gives a reason. `body-is-json`, `body-is-text`: the text says that the body cannot be read.
+ */
+export const SIGNS = ['locks-ran-out', 'no-exception-told', 'no-reason-told', 'body-is-json', 'body-is-text'] as const;
+export type Sign = (typeof SIGNS)[number];
+
+/**
  * What a letter tells about its own death. Every field is the sender's word and may be missing or wrong. Times are ms since
  * 1970.
  */
@@ -54,6 +62,8 @@ export interface Evidence {
   readonly messageType?: string;
   readonly correlationId?: string;
   readonly traceId?: string;
+  /** The entity it died in before, when the broker forwarded it out of that one's dead-letter queue. */
+  readonly deadLetterSource?: string;
   /** Absent where nothing on the letter says it. */
   readonly mechanism?: Mechanism;
 }
@@ -114,6 +124,8 @@ export interface Classification extends Verdict {
   readonly layers: readonly Layer[];
   /** First places where the body does not fit the catalog's schema for its message type. */
   readonly violations?: readonly Violation[];
+  /** What the counts and the body tell; absent where they tell nothing. */
+  readonly signs?: readonly Sign[];
   /** What was wanted but not, or not wholly, read because it is too large or in no readable form: `body`, or names of properties. */
   readonly unread?: readonly string[];
   /** Set when a dialect threw; the letter is recorded all the same. */

@@ -27,6 +27,20 @@ export interface Printed {
   readonly causeMessage?: string;
 }
 
+/** The cause that a printed exception tells of, where its type is known from elsewhere; nothing where it is the same exception again. */
+export function causeBehind(type: string, printed: Printed): Pick<Printed, 'causeType' | 'causeMessage'> {
+  const { exceptionType, exceptionMessage, causeType, causeMessage } = printed;
+  if (causeType !== undefined || causeMessage !== undefined) return present({ causeType, causeMessage });
+  if (exceptionType === undefined || isSameType(exceptionType, type)) return {};
+  return present({ causeType: exceptionType, causeMessage: exceptionMessage });
+}
+
+/** Whether two names are of one type: one place tells its namespace, and another does not. */
+export function isSameType(one: string, other: string): boolean {
+  const [short = '', long = ''] = one.length < other.length ? [one, other] : [other, one];
+  return long === short || (long.endsWith(short) && /[.:+$\\]/.test(long[long.length - short.length - 1] ?? ''));
+}
+
 /** What stands for the message where a trace ends before its exception. */
 export const CUT_TRACE = 'the trace is cut before its exception is told';
 /** What stands for the message where a text tells of several exceptions of different kinds. */

@@ -12,6 +12,7 @@ import { type Classification, type Dialect, type Evidence, LAYER_KINDS, type Lay
 import { checkPayload, type Knowledge, NO_KNOWLEDGE, ownVerdict } from './knowledge.ts';
 import { messageEvidence } from './message.ts';
 import type { Sight } from './sight.ts';
+import { signsOf } from './signs.ts';
 import { present } from './text.ts';
 
 /** The header formats that the office reads. Within a layer they are asked in this order. */
@@ -56,7 +57,14 @@ export function classify(
     ownVerdict(knowledge, sight, evidence) ??
       (violations.length > 0 ? { ...MISFIT, rule: `payload:${evidence.messageType}` } : judge(evidence, layers)),
   );
-  return { ...verdict, ...found, ...(violations.length > 0 && { violations }), ...unread(sight) };
+  const signs = signsOf(sight, evidence, layers);
+  return {
+    ...verdict,
+    ...found,
+    ...(violations.length > 0 && { violations }),
+    ...(signs.length > 0 && { signs }),
+    ...unread(sight),
+  };
 }
 
 /**
@@ -73,12 +81,16 @@ export function judgeAgain(sight: Sight, before: Classification, knowledge: Know
       (isMisfit ? { ...MISFIT, rule: `payload:${evidence.messageType}` } : judge(evidence, layers)),
   );
   const { unread: had } = before;
+  // Without the body nothing can be said of it but what was.
+  const ofBody = before.signs?.filter((sign) => sign.startsWith('body-')) ?? [];
+  const signs = [...signsOf(sight, evidence, layers), ...ofBody];
   return {
     ...verdict,
     evidence,
     dialects,
     layers,
     ...(isMisfit && { violations }),
+    ...(signs.length > 0 && { signs: [...new Set(signs)] }),
     ...(had !== undefined && { unread: had }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Source } from '../catalog.ts';
-import type { Evidence } from '../classify/evidence.ts';
+import type { Evidence, Sign } from '../classify/evidence.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { isMasked, MASKED, textMasker } from './masking.ts';
 
@@ -18,9 +18,22 @@ export function classificationView(source: Source, { letter, classification }: L
     })),
     violations: classification.violations ?? [],
     unread: classification.unread ?? [],
+    signs: (classification.signs ?? []).map((sign) => ({ sign, means: MEANS[sign] })),
     ...(classification.error !== undefined && { classifyError: shownText(classification.error) }),
   };
 }
+
+const MEANS: Readonly<Record<Sign, string>> = {
+  'locks-ran-out':
+    'the delivery limit was reached, and its framework writes each exception on the message and wrote none: its locks ran out (a slow handler, a process that ended) rather than that a handler threw',
+  'no-exception-told':
+    'the delivery limit was reached and nothing tells of an exception: its locks ran out (a slow handler, a process that ended), or its consumer gives back without a word; the log of the consumer knows',
+  'no-reason-told': 'the application dead-lettered it and gave no reason: the broker always gives one',
+  'body-is-json':
+    'the text says that the body cannot be read, and it is valid JSON: look at the type that the consumer expects, or at its encoding',
+  'body-is-text':
+    'the text says that the body cannot be read, and it is text in UTF-8: look at the format that the consumer expects',
+};
 
 function evidenceView(source: Source, evidence: Evidence, shownText: (text: string) => string) {
   const entries = Object.entries(evidence).map(([field, value]: [string, string | number]) => {

@@ -4,6 +4,7 @@ import type { Counted } from '../counter.ts';
 import type { History } from '../desk/history.ts';
 import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter } from '../letter.ts';
+import { suggestedTarget } from '../plan/origin.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
@@ -84,6 +85,7 @@ export function letterView(source: Source, record: LetterRecord) {
     partitionKey: letter.partitionKey ?? null,
     to: letter.to ?? null,
     replyTo: letter.replyTo ?? null,
+    suggestedTarget: suggestedTarget(source, letter) ?? null,
     timeToLiveMs: letter.timeToLive ?? null,
     properties: letter.properties.map((property) => maskedProperty(source, property)),
     body: letter.body,

@@ -132,6 +132,8 @@ export interface Finding {
   readonly message: string;
   /** Fingerprints of the groups concerned, for `on-hold` and `came-back`; the first few. */
   readonly groups?: readonly Fingerprint[] | undefined;
+  /** Where the letters say that they came from, for `no-direct-target`; the first few. */
+  readonly suggested?: readonly string[] | undefined;
 }
 
 /** What is known of the target while the plan is prepared and run: what was read, completed by the catalog. Durations are ms. */

@@ -16,6 +16,7 @@ import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { type IdDigest, idDigest } from '../store/sends.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
+import { tellOrigin } from './origin.ts';
 import {
   type Action,
   type Choices,
@@ -249,6 +250,7 @@ async function layOut(
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
+    if (letter.deadLetterSource !== undefined) batch.notes.push((findings) => tellOrigin(findings, letter));
     const refused = isReached ? refuse(record) : 'out-of-reach';
     const isRepeated = refused === undefined && ids.add(letter) === 'repeated';
     if (isRepeated) batch.notes.push((findings) => countRepeated(findings, choices));

@@ -7,6 +7,8 @@ export const ANNOTATION = {
   lockedUntil: 'x-opt-locked-until',
   state: 'x-opt-message-state',
   partitionKey: 'x-opt-partition-key',
+  /** Only on what was forwarded out of a dead-letter queue (Microsoft, `ServiceBusReceivedMessage.DeadLetterSource`). */
+  deadLetterSource: 'x-opt-deadletter-source',
 } as const;
 
 /**

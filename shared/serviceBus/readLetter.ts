@@ -50,6 +50,7 @@ export function readLetter(message: Buffer): Letter {
     contentType: text(properties[6]),
     sessionId: text(properties[10]),
     partitionKey: text(annotations.get(ANNOTATION.partitionKey)),
+    deadLetterSource: text(annotations.get(ANNOTATION.deadLetterSource)) || undefined,
     enqueuedAt: timeOf(annotations.get(ANNOTATION.enqueuedTime)) ?? 0,
     timeToLive: timeToLive(header, properties),
     deliveryCount: Number(integerOf(header[4]) ?? 0n),

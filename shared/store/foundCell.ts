@@ -1,6 +1,13 @@
 /** What classification found, as one cell of a letter's row: written and replaced as a whole, so that nothing old stays beside it. */
 import { z } from 'zod';
-import { type Classification, type Evidence, LAYER_KINDS, type Layer, MECHANISMS } from '../classify/evidence.ts';
+import {
+  type Classification,
+  type Evidence,
+  LAYER_KINDS,
+  type Layer,
+  MECHANISMS,
+  SIGNS,
+} from '../classify/evidence.ts';
 import { type Cutter, json } from './rows.ts';
 
 /** Largest cell, characters; a row has many others. */
@@ -23,6 +30,7 @@ const evidenceSchema = z.object({
   messageType: z.string().optional(),
   correlationId: z.string().optional(),
   traceId: z.string().optional(),
+  deadLetterSource: z.string().optional(),
   mechanism: z.enum(MECHANISMS).optional().catch(undefined),
 });
 
@@ -37,13 +45,17 @@ export const foundCell = json(
     runbook: z.string().optional(),
     violations: z.array(z.object({ path: z.string(), problem: z.string() })).optional(),
     unread: z.array(z.string()).optional(),
+    signs: z
+      .array(z.enum(SIGNS).or(z.string().transform(() => undefined)))
+      .transform((signs) => signs.filter((sign) => sign !== undefined))
+      .optional(),
   }),
 );
 
 /** The cell's text. Texts are cut so that it fits, and `cutter` is told which. */
 export function foundText(found: Classification, cutter: Cutter): string {
-  const { evidence, layers, label, runbook, violations, unread } = found;
-  const more = { label, runbook, violations, unread };
+  const { evidence, layers, label, runbook, violations, unread, signs } = found;
+  const more = { label, runbook, violations, unread, signs };
   for (const max of TEXT_LIMITS) {
     const cut = new Set<string>();
     const parts = {

@@ -228,6 +228,7 @@ const findingSchema = z.object({
   letters: z.number(),
   message: z.string(),
   groups: z.array(fingerprintSchema).optional(),
+  suggested: z.array(z.string()).optional(),
 });
 
 const sequence = z.string().transform((text, context): SequenceNumber => {

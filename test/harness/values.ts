@@ -36,6 +36,7 @@ export function aLetter(changes: Partial<Letter> = {}): Letter {
     partitionKey: undefined,
     to: undefined,
     replyTo: undefined,
+    deadLetterSource: undefined,
     enqueuedAt: NOW - 3_600_000,
     timeToLive: undefined,
     deliveryCount: 3,

@@ -11,13 +11,15 @@ beforeAll(async () => {
       { name: 'plain' },
       { name: 'billing', topic: 'events', subscription: 'billing' },
       { name: 'narrow', topic: 'picky', subscription: 'narrow' },
+      { name: 'parked', topic: 'parking', subscription: 'all' },
       { name: 'watched', mode: 'observe' },
       { name: 'deep', mode: 'observe' },
       { name: 'chats', mode: 'observe', entity: SESSIONS },
     ],
-    queues: { sandbox: {}, chats: { RequiresSession: true } },
+    queues: { sandbox: {}, chats: { RequiresSession: true }, work: { ForwardDeadLetteredMessagesTo: 'parking' } },
     topics: {
       events: { billing: {}, mail: {} },
+      parking: { all: {} },
       picky: {
         narrow: {
           Rules: [
@@ -57,6 +59,32 @@ async function deadLetterFrom(topic: string, subscription: string, count: number
   }
   await receiver.close();
 }
+
+test('where letters died before they were forwarded here is shown and suggested, and the catalog decides all the same', async () => {
+  await office.send('work', [{ messageId: 'w-1', body: 1 }]);
+  const why = { deadLetterReason: 'NoStock', deadLetterErrorDescription: 'sold out' };
+  for (const receiver of [office.client.createReceiver('work'), office.client.createReceiver('parking', 'all')]) {
+    for (const message of await receiver.receiveMessages(1)) await receiver.deadLetterMessage(message, why);
+    await receiver.close();
+  }
+  const [{ sequenceNumber } = { sequenceNumber: '' }] = await observed('parked', 1);
+  const { json: letter } = await office.call('read', 'GET', `sources/parked/letters/${sequenceNumber}`);
+  expect(letter).toMatchObject({ evidence: { deadLetterSource: 'work' }, suggestedTarget: 'work' });
+  const plan = await office.plan({}, 'parked');
+  expect(plan.target).toBeNull();
+  expect(plan.findings).toContainEqual(
+    expect.objectContaining({
+      code: 'no-direct-target',
+      level: 'block',
+      suggested: ['work'],
+      message: expect.stringContaining('died first in work:'),
+    }),
+  );
+  const run = await office.call('replay', 'POST', `plans/${plan.id}/run`, { confirm: 1 });
+  expect(run).toMatchObject({ status: 409, json: { code: 'DLO_PLAN_BLOCKED' } });
+  expect(office.broker.messages('work')).toEqual([]);
+  expect(office.broker.messages('parking/Subscriptions/all/$DeadLetterQueue')).toHaveLength(1);
+});
 
 test('a sandbox gets marked copies; the letters stay as they are and nothing is counted', async () => {
   await office.deadLetters(3, 'tried');

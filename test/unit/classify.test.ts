@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { ADVICES, CATEGORIES, type Dialect } from '../../shared/classify/evidence.ts';
+import { CUT_TRACE } from '../../shared/classify/exceptions.ts';
 import { classify, DIALECTS } from '../../shared/classify/index.ts';
 import type { Letter, LetterProperty, PlanId, SequenceNumber } from '../../shared/letter.ts';
 import { aLetter, aSight, NOW } from '../harness/values.ts';
@@ -73,6 +74,42 @@ describe("an application's reason", () => {
   );
 });
 
+describe('a reason that is all there is', () => {
+  it.each([
+    ['Attempt 3 of 3 failed: System.TimeoutException: no answer', 'System.TimeoutException'],
+    ['TypeError: order.lines is not iterable', 'TypeError'],
+    ['Error: no', undefined],
+  ])('%s', (reason, exceptionType) => {
+    expect(of(reason, { description: undefined }).evidence.exceptionType).toBe(exceptionType);
+  });
+
+  it('is judged by its words where there are no types', () => {
+    expect(of('dial tcp 10.0.0.7:5432: connect: connection refused', { description: undefined })).toMatchObject({
+      category: 'transient',
+      rule: 'exception:connection',
+    });
+  });
+
+  it('and an exception as reason beside a trace that was cut has no line of code for its message', () => {
+    const description = 'Traceback (most recent call last):\n  File "/app/a.py", line 1, in a\n    return orders[';
+    expect(of('KeyError', { description }).evidence).toMatchObject({
+      exceptionType: 'KeyError',
+      exceptionMessage: CUT_TRACE,
+      frame: 'a (a.py:1)',
+    });
+  });
+
+  it('and an exception as reason has the message and cause of the one printed, with or without its namespace', () => {
+    const description =
+      'System.TimeoutException: no answer\n ---> System.Net.Sockets.SocketException (110): Connection timed out\n   bei A.B()';
+    expect(of('TimeoutException', { description }).evidence).toMatchObject({
+      exceptionMessage: 'no answer',
+      causeType: 'System.Net.Sockets.SocketException',
+      causeMessage: 'Connection timed out',
+    });
+  });
+});
+
 describe('a letter without a reason', () => {
   it.each([undefined, '', '   ', '\t\n'])('(%j) is unknown', (reason) => {
     const found = of(reason);
@@ -87,6 +124,12 @@ describe('a letter without a reason', () => {
   test('and without a description is recognised by no dialect', () => {
     expect(of(undefined, { description: undefined, subject: 'OrderPlaced' }).dialects).toEqual([]);
   });
+});
+
+test('the header of Wolverine tells the type, also without those of an exception', () => {
+  const properties = [{ name: 'message-type', type: 'string', value: 'Shop.OrderPlaced' }];
+  expect(of('x', { properties }).evidence.messageType).toBe('Shop.OrderPlaced');
+  expect(of('x', { properties, subject: 'other' }).evidence.messageType).toBe('Shop.OrderPlaced');
 });
 
 test("the message's subject is its type", () => {

@@ -86,6 +86,7 @@ function hex(value: Parameters<typeof encodeValue>[0]): string {
 describe('reading a letter', () => {
   it('finds what the broker and the sender wrote on it', () => {
     const read = readLetter(messageOf(letter));
+    expect(read.deadLetterSource).toBe('orders');
     expect(read).toMatchObject({
       sequenceNumber: '42',
       state: 'held',

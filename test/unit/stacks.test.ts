@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findException, readException } from '../../shared/classify/exceptions.ts';
+import { CUT_TRACE, findException, readException } from '../../shared/classify/exceptions.ts';
 import { ownFrame } from '../../shared/classify/frames.ts';
 
 describe('the first frame of its own', () => {
@@ -89,6 +89,25 @@ describe('a printed exception', () => {
   };
   test.each(Object.entries(printed))('%s', (_name, [text, expected]) => {
     expect(readException(text)).toEqual(expected);
+  });
+
+  test('cut before its exception says so, and its last line of code is taken for nothing', () => {
+    const cut =
+      'Traceback (most recent call last):\n  File "/app/pay.py", line 9, in charge\n    return client.post(order: Order = None';
+    expect(readException(cut)).toEqual({ exceptionMessage: CUT_TRACE });
+    expect(findException(`KeyError: 'x'\n${cut}`)).toEqual({ exceptionType: 'KeyError', exceptionMessage: "'x'" });
+    // The type itself is cut.
+    expect(readException(`${cut}\nrequests.exceptions.ReadTi`)).toEqual({ exceptionMessage: CUT_TRACE });
+    const handled = 'Traceback (most recent call last):\n  File "/app/a.py", line 1, in a\nKeyError: 1';
+    expect(
+      readException(`${handled}\n\nDuring handling of the above exception, another exception occurred:\n\n${cut}`),
+    ).toEqual({
+      exceptionMessage: CUT_TRACE,
+    });
+  });
+
+  test('begins in no indented line', () => {
+    expect(findException('it broke\n    raise TimeoutError: no\n    System.TimeoutException: no')).toEqual({});
   });
 
   test('is found behind other words', () => {

@@ -1,4 +1,5 @@
 import type { Dialect, Evidence } from '../evidence.ts';
+import { causeBehind, findException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
 import type { Sight } from '../sight.ts';
 import { countOf, LIMIT, objectOf, present, textIn, unixMs } from '../text.ts';
@@ -16,10 +17,12 @@ export const babelQueue: Dialect = {
     const death = objectOf(envelope?.dead_letter);
     if (envelope === undefined || death === undefined) return undefined;
     const error = textIn(death, 'error', LIMIT.stack);
+    const exceptionType = textIn(death, 'exception');
     return present({
       reason: textIn(death, 'reason'),
-      exceptionType: textIn(death, 'exception'),
+      exceptionType,
       exceptionMessage: textIn(death, 'error', LIMIT.message),
+      ...(exceptionType !== undefined && causeBehind(exceptionType, findException(error))),
       frame: ownFrame(error),
       failedAt: unixMs(death.failed_at),
       attempts: countOf(death.attempts),

@@ -1,5 +1,5 @@
 import type { Dialect, Evidence } from '../evidence.ts';
-import { readException } from '../exceptions.ts';
+import { causeBehind, readException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
 import type { Sight } from '../sight.ts';
 import { LIMIT, objectOf, present, textIn, traceIdOf } from '../text.ts';
@@ -27,8 +27,7 @@ export const massTransit: Dialect = {
       reason,
       exceptionType,
       exceptionMessage: sight.text('MT-Fault-Message', LIMIT.message),
-      causeType: printed.causeType,
-      causeMessage: printed.causeMessage,
+      ...(exceptionType !== undefined && causeBehind(exceptionType, printed)),
       frame: ownFrame(stack),
       failedAt: sight.time('MT-Fault-Timestamp'),
       attempts: retries === undefined ? undefined : retries + 1,

@@ -1,7 +1,7 @@
 import type { Dialect, Evidence, Mechanism } from '../evidence.ts';
-import { findException } from '../exceptions.ts';
+import { causeBehind, findException, isSameType, type Printed } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
-import { isExceptionName } from '../heads.ts';
+import { isExceptionName, messageAt } from '../heads.ts';
 import type { Sight } from '../sight.ts';
 import { clean, countOf, LIMIT, present } from '../text.ts';
 
@@ -52,19 +52,24 @@ function exceptionOf(reason: string | undefined, description: string | undefined
   const printed = findException(description);
   const frame = ownFrame(description);
   if (reason !== undefined && isExceptionName(reason)) {
-    const isSame = printed.exceptionType === reason;
-    const exceptionMessage = isSame ? printed.exceptionMessage : clean(description, LIMIT.message);
-    const inner = printed.causeType !== undefined || isSame ? printed.causeType : printed.exceptionType;
+    const isSame = printed.exceptionType === undefined || isSameType(printed.exceptionType, reason);
+    const isTold = isSame && printed.exceptionMessage !== undefined;
     return present({
       exceptionType: reason,
-      exceptionMessage,
-      causeType: inner,
-      causeMessage:
-        inner === undefined ? undefined : (printed.causeMessage ?? (isSame ? undefined : printed.exceptionMessage)),
+      exceptionMessage: isTold || description === undefined ? printed.exceptionMessage : messageAt(description, 0),
+      ...causeBehind(reason, printed),
       frame,
     });
   }
-  return present({ ...printed, frame });
+  // Some write all they know into the reason. A word such as `Error: no` is no exception there.
+  const told =
+    printed.exceptionType === undefined && printed.exceptionMessage === undefined ? inReason(reason) : printed;
+  return present({ ...told, frame: frame ?? ownFrame(reason) });
+}
+
+function inReason(reason: string | undefined): Printed {
+  const found = findException(reason);
+  return found.exceptionType === undefined || /^(?:Error|Exception)$/.test(found.exceptionType) ? {} : found;
 }
 
 /** The broker writes "Message could not be consumed after 10 delivery attempts." */

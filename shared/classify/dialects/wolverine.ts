@@ -1,5 +1,5 @@
 import type { Dialect, Evidence } from '../evidence.ts';
-import { readException } from '../exceptions.ts';
+import { causeBehind, readException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
 import type { Sight } from '../sight.ts';
 import { LIMIT, present } from '../text.ts';
@@ -19,8 +19,7 @@ export const wolverine: Dialect = {
     return present({
       exceptionType,
       exceptionMessage: sight.text('exception-message', LIMIT.message),
-      causeType: printed.causeType,
-      causeMessage: printed.causeMessage,
+      ...causeBehind(exceptionType, printed),
       frame: ownFrame(stack),
       failedAt: sight.time('failed-at'),
       attempts: sight.count('attempts'),
