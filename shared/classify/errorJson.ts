@@ -130,7 +130,7 @@ function objectTold(fields: Fields, wording: Wording, depth: number): string {
   const where = path === undefined ? '' : ` at ${wording.word(path)}`;
   const told = codes.map((code) => wording.word(code)).join(', ');
   const name = type === undefined ? '' : wording.word(type);
-  const what = [name, said].filter((part) => part !== '').join(': ') + where;
+  const what = `${[name, said].filter((part) => part !== '').join(': ')}${where}`.trimStart();
   return what === '' || told === '' ? `${what}${told}` : `${what} (${told})`;
 }
 

@@ -5,7 +5,7 @@
  */
 
 /** Names of columns, types, paths and the like: one word, dots and brackets in it. */
-const NAME = /^[\p{L}_$[(][\p{L}\p{N}_$.:+<>`[\]()-]{0,120}$/u;
+const NAME = /^[\p{L}_$[(][\p{L}\p{N}_$.:+<>`[\]()\\-]{0,120}$/u;
 
 /** The statuses of gRPC, and of HTTP in one word. */
 const STATUSES = new Set(
@@ -19,14 +19,17 @@ const STATUSES = new Set(
 const TYPES = new Set(
   (
     'string str int integer long short float double decimal number bool boolean bytes byte char date datetime array list dict map set ' +
-    'tuple object nonetype none null undefined nan void uuid guid'
+    'tuple object nonetype none null undefined nan void uuid guid utf-8 utf8 ascii latin-1'
   ).split(' '),
 );
 
 const EXCEPTION = /^[A-Za-z_][\w.+$`\\]{0,250}(?:Exception|Error|Fault|Failure)$/;
 /** A class with its namespace. In lower case alone it might be a host. */
 const QUALIFIED =
-  /^(?:(?:System|Microsoft|Azure|java|javax|jakarta|kotlin|scala)\.[\w.+$`<>[\]]{1,200}|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){1,12}\.[A-Z]\w*(?:[+$`<[][\w.+$`<>[\]]{0,100})?)$/;
+  /^(?:(?:System|Microsoft|Azure|java|javax|jakarta|kotlin|scala)\.[\w.+$`<>[\]]{1,200}|[A-Za-z_]\w*(?:[.\\][A-Za-z_]\w*){1,12}[.\\][A-Z]\w*(?:[+$`<[][\w.+$`<>[\]]{0,100})?)$/;
+/** `503 Service Unavailable`, `Result::unwrap()` */
+const STATUS_LINE = /^[1-5]\d\d [A-Z][A-Za-z -]{1,40}$/;
+const CALL = /^[A-Za-z_][A-Za-z_:.]{0,80}\(\)$/;
 const ERRNO = /^E[A-Z]{3,20}$/;
 const CONSTANT = /^[A-Z]{2,30}(?:_[A-Z]{1,30}){1,8}$/;
 
@@ -34,6 +37,7 @@ const CONSTANT = /^[A-Z]{2,30}(?:_[A-Z]{1,30}){1,8}$/;
 export function isMeaning(word: string): boolean {
   const plain = word.toLowerCase().replaceAll('_', '');
   if (STATUSES.has(plain) || TYPES.has(plain)) return true;
+  if (STATUS_LINE.test(word) || CALL.test(word)) return true;
   return (EXCEPTION.test(word) || QUALIFIED.test(word) || ERRNO.test(word) || CONSTANT.test(word)) && !hasNumber(word);
 }
 
@@ -67,7 +71,7 @@ const CALLED = new RegExp(
     'types?|typ|class|klasse|struct|interface|enum|namespace|assembly|module|package|library|property|properties|eigenschaft|propriété|' +
     'fields?|feld|champ|campo|member|attribute|parameter|param|argument|methods?|operation|action|command|handler|service|header|setting|' +
     'option|feature|variable|symbol|(?:import|for|foreign|primary|unique|array|partition) (?:key|name)|reading|setting|activate|pointer|element|scope|claim|' +
-    'policy|permission|state|status|code|reason|kind|mode|level|severity|phase' +
+    'policy|permission|CircuitBreaker|RateLimiter|bulkhead|breaker|KeyError|handler for message|state|status|code|reason|kind|mode|level|severity|phase' +
     ')(?: named| not found)?[\\s:=(]{0,3}$|(?:^|[^\\p{L}])(?:No such|StatusCode|ErrorCode|statusCode|errorCode|Path) ?[=:]? ?\\(?$',
   'iu',
 );
@@ -89,7 +93,7 @@ const VALIDATED =
 const FIELD_WORDS = /^\p{L}[\p{L}\p{N}_.[\]-]{0,60}(?: \p{L}[\p{L}\p{N}_.-]{0,30}){0,4}$/u;
 /** Behind these stands what a client was told, as a text. */
 const TEXT_KEY =
-  /(?:^|[^\p{L}])(?:details?|message|msg|desc|description|error|err|exception) ?= ?$|(?:^|[^\p{L}])(?:details?|error|exception|desc) ?: ?$/iu;
+  /(?:^|[^\p{L}])(?:details?|message|msg|desc|description|error|err|exception) ?= ?$|(?:^|[^\p{L}])(?:details?|error|exception|desc|status: \w+, message) ?: ?$/iu;
 
 /**
  * What is done with a quoted part of a message: `keep` a name, read it as a `text` of its own, or (`undefined`) take it for a value.

@@ -6,8 +6,9 @@
  * What is decided here and in what it imports decides fingerprints of version 2: a change that is not a new version tears groups apart.
  */
 
+import { markBrackets } from './brackets.ts';
 import { keepCodes } from './codes.ts';
-import { errorInJson } from './errorJson.ts';
+import { errorInJson, type Wording } from './errorJson.ts';
 import { isMeaning, isName, isSentence, meaningOf, withoutIndexes } from './meaning.ts';
 import { Kept, SPOT, SPOTS } from './spots.ts';
 import { markTokens } from './varying.ts';
@@ -41,7 +42,7 @@ const MAX_JSON = 8000;
 
 function markText(text: string, kept: Kept, depth: number): string {
   if (depth > MAX_DEPTH) return SPOTS.value;
-  const json = markJson(text.slice(0, MAX_JSON), kept, depth);
+  const json = errorInJson(text.slice(0, MAX_JSON), wordingOf(kept, depth));
   if (json !== undefined) return json;
   const plain = withoutStack(text);
   const inner = unquoted(plain);
@@ -50,12 +51,12 @@ function markText(text: string, kept: Kept, depth: number): string {
   return /^[[{]/.test(inner) || isSentence(inner) ? markText(inner, kept, depth + 1) : SPOTS.value;
 }
 
-function markJson(text: string, kept: Kept, depth: number): string | undefined {
-  return errorInJson(text, {
+function wordingOf(kept: Kept, depth: number): Wording {
+  return {
     word: (word) => kept.keep(word),
     text: (told) => markText(told, kept, depth + 1),
     plain: (told) => kept.restore(told),
-  });
+  };
 }
 
 /** What is in a text that is in quotes as a whole: as JSON writes a text, and Python the key that was not there. */
@@ -120,7 +121,7 @@ const SPANS: readonly (readonly [needs: RegExp, pattern: RegExp, spot: string])[
 
 function markSpans(text: string, kept: Kept, depth: number): string {
   // Private-use characters are taken for ours from here on; `withoutStack` has replaced those of the sender.
-  let marked = markBrackets(text, kept, depth);
+  let marked = markBrackets(text, wordingOf(kept, depth));
   for (const [needs, pattern, spot] of SPANS) {
     if (!needs.test(marked)) continue;
     marked =
@@ -140,60 +141,6 @@ function markQuoted(match: string, offset: number, whole: string, kept: Kept): s
   const meaning = meaningOf(whole.slice(Math.max(0, offset - AROUND), offset), quoted, whole.slice(end, end + AROUND));
   if (meaning === undefined) return SPOTS.value;
   return meaning === 'text' ? match : `${match[0]}${kept.keep(withoutIndexes(quoted))}${match.at(-1)}`;
-}
-
-/**
- * Objects and lists that are told in a message (`{"id": 7}`, `Order{id=7}`, `[1, 2]`) are values, whatever is in them; but not an
- * error told as JSON, nor one that is told in brackets.
- */
-function markBrackets(text: string, kept: Kept, depth: number): string {
-  let result = '';
-  let at = 0;
-  while (at < text.length) {
-    const open = text[at] as string;
-    const isOpen = (open === '{' || open === '[') && !isQuotedMark(text, at);
-    const end = isOpen ? closingOf(text, at) : -1;
-    const inside = end < 0 ? '' : text.slice(at + 1, end);
-    if (end >= 0 && (open === '{' ? /[:=,"]/ : ERROR_LIST.test(inside) ? NEVER : /,/).test(inside)) {
-      // A message beside it, or it is somebody's data.
-      const isError = /"(?:message|msg|title|detail|error_?(?:message|description)?)"\s{0,3}:/i.test(inside);
-      const json = isError ? markJson(text.slice(at, end + 1), kept, depth) : undefined;
-      result += json ?? SPOTS.value + kindsIn(inside, kept);
-      at = end + 1;
-    } else {
-      result += open;
-      at++;
-    }
-  }
-  return result;
-}
-
-/** `'{'` in a parser's message is no object. */
-function isQuotedMark(text: string, at: number): boolean {
-  return /["'`“{[]/.test(text[at - 1] ?? '') && /["'`”{[]/.test(text[at + 1] ?? '');
-}
-
-const NEVER = /(?!)/;
-/** `[ERROR: duplicate key …]` is what a database said, not a list. */
-const ERROR_LIST = /^\s?(?:ERROR|FATAL|Error|[\w.]{1,200}(?:Exception|Error))\b/;
-
-/** `[type=missing, input_value=…]`: what kind of mistake it was. */
-function kindsIn(inside: string, kept: Kept): string {
-  const kind = /(?:^|[,\s])type=([a-z_]{3,60})\b/.exec(inside)?.[1];
-  return kind === undefined ? '' : ` ${kept.keep(kind)}`;
-}
-
-/** Where a bracket is closed; the end of the text if it is cut before that. Looks at most a bounded way ahead. */
-function closingOf(text: string, from: number): number {
-  const limit = Math.min(text.length, from + 500);
-  let depth = 0;
-  for (let at = from; at < limit; at++) {
-    const char = text[at];
-    if (char === '{' || char === '[') depth++;
-    else if (char === '}' || char === ']') depth--;
-    if (depth === 0) return at;
-  }
-  return limit === text.length ? limit : -1;
 }
 
 /** Words that belong to the number before or behind them: its unit or currency. */

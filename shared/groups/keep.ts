@@ -9,8 +9,9 @@ import { errorText } from '../errors.ts';
 import { compareSequenceNumbers, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
+import { UNGROUPED } from '../store/groupedRow.ts';
 import { MAX_GROUPS, OVERFLOW, OVERFLOW_CAUSE, type StoredGroups } from '../store/groups.ts';
-import { type Recorded, type Tally, UNGROUPED } from '../store/letters.ts';
+import type { Recorded, Tally } from '../store/letters.ts';
 import { addTo, type Group, groupOf, mergeGroups, recounted, replayOf, TREND_STEP } from './group.ts';
 import { triageOf } from './triage.ts';
 
@@ -108,7 +109,7 @@ async function noteReturns(office: Office, groups: readonly Group[], now: number
 /** A cause that was called resolved and strikes again is back since its first letter. */
 async function noteReturn({ store }: Office, group: Group, now: number): Promise<void> {
   const own = await store.triage.get(group.fingerprint);
-  const stored = own ?? (await store.triage.first(group.formerly));
+  const stored = own ?? (await store.triage.former(group.formerly, now));
   if (stored?.triage.state !== 'resolved' || stored.triage.regressedAt !== undefined) return;
   if (now <= (stored.triage.resolvedAt ?? 0)) return;
   if (own !== undefined) return store.triage.markRegressed(own, now);

@@ -1,7 +1,7 @@
 /** Table `letters`: what the office knows of each letter. PartitionKey source key, RowKey padded sequence number. */
 import { z } from 'zod';
-import { ADVICES, CATEGORIES, type Classification } from '../classify/evidence.ts';
-import { causeOf, type Fingerprint, isCurrent, VERSION } from '../classify/fingerprint.ts';
+import type { Classification } from '../classify/evidence.ts';
+import { causeOf, type Fingerprint, VERSION } from '../classify/fingerprint.ts';
 import type { Sighting } from '../groups/group.ts';
 import {
   type IdentifiedLetter,
@@ -14,6 +14,19 @@ import {
 } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
+import {
+  currentOf,
+  type Grouped,
+  groupedRow,
+  memberRow,
+  type SightingRow,
+  sightingOf,
+  sightingRow,
+  tallyRow,
+  toGrouped,
+  toSighting,
+  UNGROUPED,
+} from './groupedRow.ts';
 import { inWrites } from './inWrites.ts';
 import {
   fromRow,
@@ -21,13 +34,12 @@ import {
   type LetterFate,
   type LetterRecord,
   readable,
-  sequenceNumber,
   toBareRow,
   toRegrouped,
   toRejudged,
   toRow,
 } from './letterRow.ts';
-import { fingerprintCell, numberKey, time } from './rows.ts';
+import { numberKey, time } from './rows.ts';
 import {
   type Cell,
   isRefused,
@@ -522,13 +534,6 @@ export class LetterStore {
   }
 }
 
-/** An open letter and its groups. */
-export interface Grouped {
-  readonly number: SequenceNumber;
-  readonly fingerprint: Fingerprint;
-  readonly formerly: Fingerprint | undefined;
-}
-
 /** Letters that a plan has sent, from one number to another, both inclusive. */
 export interface SentBy {
   readonly planId: PlanId;
@@ -560,28 +565,9 @@ export interface Tally {
   readonly oldest: number | undefined;
 }
 
-function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
-  const { letter, classification, fingerprint, cause, firstSeen, closed } = record;
-  return {
-    number: letter.sequenceNumber,
-    fingerprint,
-    cause,
-    formerly: record.formerly,
-    category: classification.category,
-    advice: classification.advice,
-    messageType: classification.evidence.messageType,
-    at: firstSeen,
-    open: closed === undefined,
-    returnedAt,
-  };
-}
-
 function numberOfKey(rowKey: string): SequenceNumber | undefined {
   return parseSequenceNumber(rowKey.replace(/^0+(?=\d)/, ''));
 }
-
-/** Stands for rows of before there were groups, and for those that another version has put into theirs. */
-export const UNGROUPED = '' as Fingerprint;
 
 function openFilter(source: SourceKey, options: { from?: SequenceNumber; seenUntil?: number }): string {
   const parts = [odata`PartitionKey eq ${source} and fate eq 'open'`];
@@ -603,43 +589,3 @@ const sentRow = z.object({
   fate: z.string(),
   closedAt: never,
 });
-const tallyRow = z.object({ category: z.enum(CATEGORIES), firstSeen: time });
-/** What has to be right for a letter to be in a group. Tally and recount must agree on it, or passes would recount for ever. */
-const groupedRow = tallyRow.extend({
-  sequenceNumber,
-  advice: z.enum(ADVICES),
-  fate: z.string(),
-  fingerprint: fingerprintCell.optional().catch(undefined),
-});
-const sightingRow = groupedRow.extend({
-  cause: z.string().optional().catch(undefined),
-  formerly: fingerprintCell.optional().catch(undefined),
-  messageType: z.string().optional().catch(undefined),
-  returnedAt: time.optional().catch(undefined),
-});
-type SightingRow = z.infer<typeof sightingRow>;
-
-function toSighting(
-  { sequenceNumber, category, advice, fate, firstSeen, messageType, returnedAt }: SightingRow,
-  {
-    fingerprint,
-    cause,
-    formerly,
-  }: Pick<LetterRecord, 'fingerprint' | 'cause'> & { formerly?: Fingerprint | undefined },
-): Sighting {
-  const group = { fingerprint, cause, formerly };
-  const what = { category, advice, messageType: messageType || undefined };
-  const replay = { sent: fate === 'replayed', returnedAt };
-  return { ...group, ...what, ...replay, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
-}
-
-const memberRow = z.object({ sequenceNumber, fingerprint: fingerprintCell, formerly: fingerprintCell.optional() });
-
-function toGrouped({ sequenceNumber, fingerprint, formerly }: z.infer<typeof memberRow>): Grouped {
-  return { number: sequenceNumber, fingerprint: fingerprint ?? UNGROUPED, formerly };
-}
-
-/** A fingerprint of this version. */
-function currentOf(fingerprint: Fingerprint | undefined): Fingerprint | undefined {
-  return fingerprint !== undefined && isCurrent(fingerprint) ? fingerprint : undefined;
-}

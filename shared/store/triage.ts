@@ -3,7 +3,7 @@
  * groups of the sources, so that it outlives their letters and every recount.
  */
 import { z } from 'zod';
-import { type Fingerprint, parseFingerprint } from '../classify/fingerprint.ts';
+import { type Fingerprint, parseFingerprint, VERSION } from '../classify/fingerprint.ts';
 import { TRIAGE_STATES, type Triage } from '../groups/triage.ts';
 import type { StorageConnection } from './connection.ts';
 import { GROUPS_TABLE } from './groups.ts';
@@ -14,6 +14,9 @@ const TRIAGE = 'triage';
 /** A column once written cannot be emptied by a merge. */
 const NEVER = new Date(0);
 
+/** How long it is believed which causes of an earlier version have triage, ms. */
+const FORMER_FOR = 60_000;
+
 /** Triage with the version in which it was read. */
 export interface StoredTriage {
   readonly triage: Triage;
@@ -23,6 +26,10 @@ export interface StoredTriage {
 /** The triage rows. Every method throws `DLO_STORE_UNAVAILABLE` when the store does not answer. */
 export class TriageStore {
   readonly #table: Table;
+  #former: { readonly at: number; readonly names: ReadonlySet<string> } = {
+    at: Number.NEGATIVE_INFINITY,
+    names: new Set(),
+  };
 
   constructor(connection: StorageConnection) {
     this.#table = new Table(connection, GROUPS_TABLE);
@@ -44,9 +51,19 @@ export class TriageStore {
     return all;
   }
 
-  /** The first of some causes of which something was said, or `undefined`. */
-  async first(fingerprints: readonly Fingerprint[]): Promise<StoredTriage | undefined> {
-    for (const fingerprint of fingerprints) {
+  /**
+   * The first of some causes of an earlier version of which something was said, or `undefined`. Such causes become fewer and no more,
+   * so that which there are is read now and then only; `now` is ms since 1970.
+   */
+  async former(fingerprints: readonly Fingerprint[], now: number): Promise<StoredTriage | undefined> {
+    if (now - this.#former.at >= FORMER_FOR) {
+      const names = new Set<string>();
+      const filter = odata`PartitionKey eq ${TRIAGE} and RowKey lt ${VERSION}`;
+      for await (const { rowKey } of this.#table.query(filter, { select: ['PartitionKey', 'RowKey'] }))
+        names.add(rowKey);
+      this.#former = { at: now, names };
+    }
+    for (const fingerprint of fingerprints.filter((one) => this.#former.names.has(one))) {
       const stored = await this.get(fingerprint);
       if (stored !== undefined) return stored;
     }

@@ -466,6 +466,9 @@ describe('a hold under a fingerprint of an earlier version', () => {
       json: { findings: [{ code: 'on-hold', letters: 3, groups: [b.fingerprint] }] },
     });
     await office.collect('old-b');
+    // What happened to one queue holds nothing back in another.
+    await die('old-a', 1, REASON, '', 'OrderPlaced');
+    expect((await office.plan({ choices: LET }, 'old-a')).counts).toMatchObject({ planned: 4, pending: 4 }); // with the three that were sent back
   });
 
   test('a group of an earlier version of which nothing was said is told by what it is now', async () => {

@@ -26,6 +26,18 @@ const OUTSIDE =
 
 /** The fingerprint that version 1 gave to evidence. Never throws. */
 export function formerFingerprint(evidence: Evidence): Fingerprint {
+  let fingerprint = known.get(evidence);
+  if (fingerprint === undefined) {
+    fingerprint = findFingerprint(evidence);
+    known.set(evidence, fingerprint);
+  }
+  return fingerprint;
+}
+
+/** The record and the groups both ask for it. */
+const known = new WeakMap<Evidence, Fingerprint>();
+
+function findFingerprint(evidence: Evidence): Fingerprint {
   const reason = nonEmpty(evidence.reason, 4000);
   const code = reason?.replace(/\.$/, '').toLowerCase() ?? '';
   const broker = BROKER_REASONS.has(code);
