@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { read, rowsUnder } from './pages.ts';
+import { constant } from './constants.ts';
+import { rowsUnder } from './pages.ts';
 
 /** Rows of a table: what it is, the limit, for whom, and `CONSTANT`, `file`. */
 const LIMITS = rowsUnder('docs/scaling.md', 'Limits of one office').flatMap(([what = '', limit = '', , where = '']) => {
@@ -15,17 +16,6 @@ test.each(LIMITS)('the limit of $what is that of the code', ({ limit, names, fil
   const value = names.map((name) => constant(name, file)).reduce((product, factor) => product * factor, 1);
   expect(limit.split(' ')[0]).toBe(value.toLocaleString('en-US'));
 });
-
-/** A constant's value as its source writes it: a number, or another constant with something taken off. */
-function constant(name: string, file: string): number {
-  for (const place of [file, 'shared/store/plans.ts', 'shared/store/table.ts']) {
-    const [, text] = new RegExp(`const ${name} = ([^;]+);`).exec(read(place)) ?? [];
-    const [, first = '', less = '0'] = /^(\w+)(?: - (\d+))?$/.exec(text ?? '') ?? [];
-    if (first !== '')
-      return (/^\d/.test(first) ? Number(first.replaceAll('_', '')) : constant(first, file)) - Number(less);
-  }
-  throw new Error(`${name} is not a number in ${file}`);
-}
 
 const PAPER = rowsUnder('docs/scaling.md', 'On paper: 1 thousand, 100 thousand, 10 million letters a day');
 const LETTERS = [1000, 100_000, 10_000_000];
