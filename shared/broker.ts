@@ -46,6 +46,8 @@ export type SendOutcome =
   | { readonly kind: 'accepted' }
   /** Refused because of the message (size, session, format): sending it again is refused again. */
   | { readonly kind: 'refused-message'; readonly code: string; readonly description: string }
+  /** Refused, and whether message or target is to blame is not told: one message alone shows it. Nothing was taken. */
+  | { readonly kind: 'refused-unexplained'; readonly code: string; readonly description: string }
   /** Refused because of the target (missing, disabled, full, no right): every message would be. */
   | { readonly kind: 'refused-target'; readonly code: string; readonly description: string }
   /** Refused for now (throttled): try again later, slower. */

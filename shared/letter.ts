@@ -100,6 +100,8 @@ export interface Letter {
   readonly reason: string | undefined;
   readonly description: string | undefined;
   readonly properties: readonly LetterProperty[];
+  /** Of the application properties but for those about the death: characters of the longest name or value, encoded bytes of all. */
+  readonly propertySize: { readonly longest: number; readonly total: number };
   readonly body: { readonly kind: BodyKind; readonly bytes: number; readonly hash: string };
   /** The whole encoded message. */
   readonly bytes: number;

@@ -4,6 +4,7 @@ import { DuplicateHistory } from './duplicates.ts';
 import { BrokerError } from './errors.ts';
 import { expiryOf } from './expiry.ts';
 import type { Life } from './life.ts';
+import { checkLimits } from './limits.ts';
 import type { Arrival, Keys } from './message.ts';
 import { checkBatch, keyOf, rankOf } from './partitions.ts';
 import type { Entry } from './shelf.ts';
@@ -38,6 +39,7 @@ export class Intake {
     if (this.#life.sessions && isSent && arrivals.some(({ sessionId }) => sessionId === undefined)) {
       throw new BrokerError('amqp:not-allowed', `Every message sent to '${this.#path}' needs a session id.`);
     }
+    if (isSent) for (const arrival of arrivals) checkLimits(arrival);
     return arrivals.map((arrival) => (this.#isDuplicate(arrival) ? undefined : this.enqueue(arrival, origin)));
   }
 

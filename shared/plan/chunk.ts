@@ -10,7 +10,7 @@ import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, noteExceptions } from './ending.ts';
 import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
-import { divide, waitForBusy } from './rearrange.ts';
+import { divide, setAside, waitForBusy } from './rearrange.ts';
 import type { ChunkSends } from './sends.ts';
 import { archive, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';
 
@@ -110,6 +110,7 @@ async function replay(
   const outcome = await office.telemetry.span('send', span, () => target.send(messages, office.sendTimeoutMs));
   switch (outcome.kind) {
     case 'accepted': {
+      work.refusedAlone.clear();
       if (journal.head.choices.target === 'sandbox') return closeCopied(work, sending, sorted);
       const sent: Chunk = { ...sending, state: 'sent' };
       await journal.commit((head) => head, { chunks: [sent] });
@@ -132,6 +133,18 @@ async function replay(
         sorted.send.map(({ locked }) => locked),
       );
       const reason = `${outcome.code}: ${outcome.description}`;
+      await close(work, unsent, [], exceptionsFor(unsent, { kind: 'failed', reason }));
+      return NEXT;
+    }
+    case 'refused-unexplained': {
+      await withdraw();
+      if (sorted.send.length > 1) return divide(work, unsent, { ...sorted, exceptions: [], release: [] });
+      await release(
+        work,
+        sorted.send.map(({ locked }) => locked),
+      );
+      const reason = `${outcome.code}: ${outcome.description}`;
+      if (chunk.sends === 0) return setAside(work, { ...unsent, sends: sending.sends }, reason);
       await close(work, unsent, [], exceptionsFor(unsent, { kind: 'failed', reason }));
       return NEXT;
     }

@@ -107,6 +107,8 @@ export const FINDING_CODES = [
   'sessions-unknown',
   'sessions-held',
   'no-session',
+  'keys-differ',
+  'properties-too-large',
   'out-of-reach',
   'expiry-unknown',
   'expiry-drops',
@@ -171,6 +173,8 @@ export const SKIP_REASONS = [
   'not-same-message',
   'not-resendable',
   'no-session',
+  'keys-differ',
+  'properties-too-large',
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 

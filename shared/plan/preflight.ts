@@ -10,6 +10,9 @@ import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */
 const ADDED_BYTES = 400;
+/** Longest name or value of an application property, characters, and bytes of all together (Microsoft, "Service Bus quotas"). */
+const MAX_PROPERTY = 32_767;
+const MAX_PROPERTIES = 65_536;
 
 /**
  * Where letters of a source go back to: its queue; for a subscription the queue it forwards to or its replay queue. The
@@ -128,6 +131,10 @@ export function refusal(
   if (letter.body.kind === 'none') return 'no-body';
   if (facts.requiresSession === true && letter.sessionId === undefined) return 'no-session';
   if (letter.body.bytes + ADDED_BYTES > facts.maxMessageBytes) return 'too-large';
+  const { longest, total } = letter.propertySize;
+  if (longest > MAX_PROPERTY || total + ADDED_BYTES > MAX_PROPERTIES) return 'properties-too-large';
+  const { sessionId, partitionKey } = letter;
+  if (sessionId !== undefined && partitionKey !== undefined && sessionId !== partitionKey) return 'keys-differ';
   if (!mayRename(choices) && isInDuplicateWindow(facts, choices, letter, now, otherSend)) return 'duplicate-window';
   return undefined;
 }
@@ -168,6 +175,10 @@ const SKIP_MESSAGES: Readonly<Partial<Record<SkipReason, string>>> = {
     'these were sent back as often as replay.maxReplays allows and failed again: fix the cause, or discard them',
   'no-body': 'these have no body and are never sent',
   'no-session': 'the target needs sessions and these have no session id: it would refuse them',
+  'keys-differ':
+    'these have a session id and another partition key: Service Bus takes a message only where both are the same. Send them by other means, or discard them',
+  'properties-too-large':
+    'these have an application property of more than 32,767 characters, or properties of more than 64 KB together: Service Bus would refuse them. Send them by other means, or discard them',
   'too-large': 'these are larger than entity.maxMessageBytes and would be refused',
   'duplicate-window':
     'the target would recognise these message ids and silently drop them: wait until the window has passed, or plan with onDuplicate "new-id"',

@@ -23,7 +23,7 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
   if (chunk.state === 'planned' && !isLast && mayOvertake) {
     const busy = chunk.letters.filter(({ number }) => taken.busy.includes(number));
     const free = chunk.letters.filter(({ number }) => !taken.busy.includes(number));
-    const later = { ...chunk, key: `${LATER}${chunk.key.slice('chunk:'.length)}`, letters: busy, waitingSince: since };
+    const later = { ...chunk, key: laterKey(chunk), letters: busy, waitingSince: since };
     await journal.commit((head) => head, {
       chunks: free.length > 0 ? [{ ...chunk, letters: free }, later] : [later],
       removeChunks: free.length > 0 ? [] : [chunk.key],
@@ -34,6 +34,34 @@ export async function waitForBusy(work: Work, chunk: Chunk, taken: Taken): Promi
     await journal.commit((head) => head, { chunks: [{ ...chunk, waitingSince: since }] });
   }
   return { kind: 'wait', why };
+}
+
+/** So many letters, one after the other, are refused by their target and not for what they are. */
+const BAD_TARGET = 3;
+
+/**
+ * A letter that was refused alone, and the broker did not say why: it is tried once more, after all others where it may be overtaken.
+ * If the others are taken it was the letter; if the next ones are refused as well it is the target, and the run pauses.
+ */
+export async function setAside(work: Work, chunk: Chunk, reason: string): Promise<ChunkResult> {
+  const { journal, refusedAlone } = work;
+  for (const { number } of chunk.letters) refusedAlone.add(number);
+  const mayOvertake = journal.head.facts.requiresSession !== true && !chunk.key.startsWith(LATER);
+  await journal.commit((head) => head, {
+    chunks: [mayOvertake ? { ...chunk, key: laterKey(chunk) } : chunk],
+    removeChunks: mayOvertake ? [chunk.key] : [],
+  });
+  if (refusedAlone.size >= BAD_TARGET) {
+    return {
+      kind: 'refused',
+      why: `the target refuses: ${reason} (${refusedAlone.size} letters in a row, each alone)`,
+    };
+  }
+  return mayOvertake ? { kind: 'again' } : { kind: 'wait', why: `a letter was refused alone: ${reason}` };
+}
+
+function laterKey({ key }: Chunk): string {
+  return `${LATER}${key.slice('chunk:'.length)}`;
 }
 
 /** Splits a chunk that nothing was done with yet: `size` letters in front, the rest behind. Gives the front. */

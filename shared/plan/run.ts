@@ -4,7 +4,7 @@ import type { ReplayTarget } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { heldSince } from '../groups/holds.ts';
-import type { PlanId } from '../letter.ts';
+import type { PlanId, SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Lease } from '../store/sources.ts';
 import { tellRun } from '../telemetry/tell.ts';
@@ -143,6 +143,7 @@ class Slice {
         journal: this.#journal,
         queue,
         sends: new Sends(this.#office, source, head),
+        refusedAlone: new Set<SequenceNumber>(),
         openTarget,
         assertLeased,
         mayOverlap,

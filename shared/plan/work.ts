@@ -2,6 +2,7 @@
 import type { DeadLetterQueue, LockedLetter, ReplayTarget, Settled } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
+import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import type { Journal } from './journal.ts';
 import type { Exception } from './plan.ts';
@@ -14,6 +15,8 @@ export interface Work {
   readonly journal: Journal;
   readonly queue: DeadLetterQueue;
   readonly sends: Sends;
+  /** Letters that were refused alone without a clear reason since the target last took one. */
+  readonly refusedAlone: Set<SequenceNumber>;
   /** Opens the target, the first time it is needed. Throws `DLO_TARGET_UNAVAILABLE`. */
   readonly openTarget: () => Promise<ReplayTarget>;
   /** Throws when the lease has ended. Asked right before every act that cannot be undone. */

@@ -2,6 +2,9 @@
 import type { LetterProperty } from '../letter.ts';
 import { AmqpFormatError, type AmqpValue, readValue } from './amqp.ts';
 
+/** Largest time to live that a header can say, ms: 49.7 days. */
+export const MAX_HEADER_TTL = 2n ** 32n - 1n;
+
 /** Beyond this `Date` has no text (ECMAScript, time values). */
 const MAX_DATE = 8_640_000_000_000_000n;
 

@@ -20,7 +20,7 @@ import {
 } from './amqp.ts';
 import { bodyKind, bodyParts, type Envelope, openEnvelope } from './envelope.ts';
 import { ANNOTATION, DEAD_LETTER, REPLAY } from './names.ts';
-import { idText, integerOf, timeOf, toProperty } from './propertyValue.ts';
+import { idText, integerOf, MAX_HEADER_TTL, timeOf, toProperty } from './propertyValue.ts';
 
 /** What a letter whose number cannot be read has in its place; the broker begins numbering at 1. */
 export const NO_NUMBER = '0' as SequenceNumber;
@@ -57,6 +57,7 @@ export function readLetter(message: Buffer): Letter {
     reason: stringOnly(evidence.get(DEAD_LETTER.reason)),
     description: stringOnly(evidence.get(DEAD_LETTER.description)),
     properties: application.map((entry) => toLetterProperty(entry)),
+    propertySize: propertySize(application),
     body: summarize(envelope),
     bytes: message.length,
     replay: replayMark(evidence),
@@ -97,7 +98,22 @@ function timeToLive(header: readonly AmqpValue[], properties: readonly AmqpValue
     return Number(expires.value - created.value);
   }
   const ttl = integerOf(header[2]);
-  return ttl === undefined ? undefined : Number(ttl);
+  // At its largest the header says "more than I can", and without the times that is for ever.
+  return ttl === undefined || ttl >= MAX_HEADER_TTL ? undefined : Number(ttl);
+}
+
+/** Sizes of what goes back: without the two properties about the death. */
+function propertySize(application: readonly RawEntry[]): Letter['propertySize'] {
+  let longest = 0;
+  let total = 0;
+  for (const { key, value, bytes } of application) {
+    const name = keyText(key) ?? '';
+    if (name === DEAD_LETTER.reason || name === DEAD_LETTER.description) continue;
+    const read = readable(() => readValue(value));
+    longest = Math.max(longest, name.length, read?.type === 'string' ? read.value.length : value.length);
+    total += bytes.length;
+  }
+  return { longest, total };
 }
 
 function replayMark(evidence: ReadonlyMap<string, AmqpValue>): ReplayMark {

@@ -17,9 +17,8 @@ import {
 } from './amqp.ts';
 import { binaryContent, type Envelope, openEnvelope } from './envelope.ts';
 import { BROKER_ANNOTATIONS, DEAD_LETTER, REPLAY } from './names.ts';
-import { integerOf } from './propertyValue.ts';
+import { integerOf, MAX_HEADER_TTL } from './propertyValue.ts';
 
-const MAX_HEADER_TTL = 2n ** 32n - 1n;
 /** 9999-12-31T23:59:59.999Z: .NET clients write it for "never" and cannot read anything later. */
 const MAX_EXPIRY = 253_402_300_799_999n;
 const MAX_INT = 2 ** 31 - 1;
@@ -117,7 +116,10 @@ function renewTimes(header: Buffer[], properties: Buffer[], replayedAt: number):
   }
   if (properties[ABSOLUTE_EXPIRY] !== undefined) properties[ABSOLUTE_EXPIRY] = NULL;
   if (properties[CREATION] !== undefined) properties[CREATION] = NULL;
-  const inHeader = header[HEADER_TTL] !== undefined && readValue(header[HEADER_TTL]).type !== 'null';
+  const told = header[HEADER_TTL] && readValue(header[HEADER_TTL]);
+  const inHeader = told !== undefined && told.type !== 'null';
+  // "More than the header can say" is for ever where no times say how much; alone it would become 49.7 days.
+  if (ttl === undefined && integerOf(told) === MAX_HEADER_TTL) header[HEADER_TTL] = NULL;
   if (ttl !== undefined && !inHeader) setItem(header, HEADER_TTL, encode.uint(Number(ttl)));
 }
 

@@ -43,6 +43,7 @@ export function aLetter(changes: Partial<Letter> = {}): Letter {
     reason: 'UnsupportedCurrency',
     description: 'no such currency',
     properties: [],
+    propertySize: { longest: 0, total: 0 },
     body: { kind: 'data', bytes: 100, hash: 'hash-1' },
     bytes: 300,
     replay: { count: 0, planId: undefined, of: undefined, at: undefined },

@@ -418,6 +418,57 @@ test('a letter that grows beyond the limit by its replay is skipped, not tried',
   expect(dlq()).toMatchObject([{ state: 'deferred', locked: false }]);
 });
 
+const FAILED = { at: 'send', do: 'refuse', condition: 'amqp:internal-error' } as const;
+
+test('a letter whose property is too long for Service Bus is found before it is sent, and keeps no other back', async () => {
+  await office.send(queue, ...['m-0', 'm-1', 'm-2'].map((messageId) => ({ messageId, body: 'x' })));
+  const receiver = office.client.createReceiver(queue, { maxAutoLockRenewalDurationInMs: 0 });
+  for (const message of await receiver.receiveMessages(3)) {
+    await receiver.deadLetterMessage(message, {
+      deadLetterReason: 'TooMuch',
+      deadLetterErrorDescription: 'a trace',
+      ...(message.messageId === 'm-1' && { trace: 'x'.repeat(32_768) }),
+    });
+  }
+  await receiver.close();
+  await office.held(3, queue);
+  const plan = await office.plan({}, queue);
+  expect(plan.findings.map(({ code, letters }) => [code, letters])).toEqual([['properties-too-large', 1]]);
+  expect((await office.run(plan)).counts).toMatchObject({ planned: 3, done: 2, skipped: 1, maybeDuplicate: 0 });
+  expect([target().length, dlq().length]).toEqual([2, 1]);
+});
+
+test('of a batch that the broker fails on each time the one letter to blame is found alone, and the others go once', async () => {
+  await office.deadLetters(4, queue);
+  // All four, two of them, the first alone; and that one again, when the others have gone.
+  const together = fault({ ...FAILED, entity: queue, times: 3 });
+  const again = fault({ ...FAILED, entity: queue, skip: 2 });
+  const plan = await office.plan({}, queue);
+  expect((await office.run(plan)).counts).toMatchObject({ planned: 4, done: 3, failed: 1, maybeDuplicate: 0 });
+  expect([together.hits, again.hits]).toEqual([3, 1]);
+  expect((await fates(plan)).find(({ fate }) => fate === 'failed')).toMatchObject({
+    sequenceNumber: '1',
+    reason: expect.stringContaining('internal-error'),
+    maybeDuplicate: false,
+  });
+  expect([target().length, dlq().length]).toEqual([3, 1]);
+});
+
+test('a fault of the broker that passes costs nothing, and a target that takes no letter pauses the run', async () => {
+  await office.deadLetters(6, queue);
+  const lasting = fault({ ...FAILED, entity: queue, times: 100 });
+  const plan = await office.plan({}, queue);
+  await start(plan);
+  const paused = await office.finished(plan.id, ['paused']);
+  expect(paused.counts).toMatchObject({ done: 0, failed: 0, pending: 6, maybeDuplicate: 0 });
+  expect(paused.stateReason).toContain('3 letters in a row');
+  lasting.remove();
+  fault({ ...FAILED, entity: queue });
+  await office.post(`plans/${plan.id}/resume`);
+  expect((await office.finished(plan.id)).counts).toMatchObject({ done: 6, failed: 0, maybeDuplicate: 0 });
+  expect([target().length, dlq().length]).toEqual([6, 0]);
+});
+
 test('where the target detects duplicates, letters inside its window are left or get a new id', async () => {
   await office.deadLetters(2, 'dedup');
   const skipping = await office.plan({}, 'dedup');

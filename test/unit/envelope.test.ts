@@ -182,6 +182,26 @@ describe('reading a letter', () => {
     expect(readLetter(messageOf({ header, properties })).timeToLive).toBe(100 * DAY);
   });
 
+  it('takes a header at its largest without the two times for no time to live', () => {
+    const header = [types.Null(), types.Null(), types.Uint(2 ** 32 - 1)];
+    expect(readLetter(messageOf({ header })).timeToLive).toBeUndefined();
+  });
+
+  it('measures the properties that go back', () => {
+    const { propertySize } = readLetter(
+      messageOf({
+        applicationProperties: [
+          ['DeadLetterErrorDescription', types.Str32('x'.repeat(500))],
+          ['n'.repeat(20), types.Int(1)],
+          ['text', types.Str32('ü'.repeat(300))],
+        ],
+      }),
+    );
+    expect(propertySize.longest).toBe(300);
+    expect(propertySize.total).toBeGreaterThan(620);
+    expect(propertySize.total).toBeLessThan(700);
+  });
+
   it('takes the reason from a string only', () => {
     expect(
       readLetter(messageOf({ applicationProperties: [['DeadLetterReason', types.Int(1)]] })).reason,
@@ -448,6 +468,15 @@ describe('the time to live of a replayed message', () => {
       hex(types.Timestamp(change.replayedAt)),
     ]);
     expect(sent.header?.[2]).toBe(hex(types.Uint(2 ** 32 - 1)));
+  });
+
+  it.each([
+    ['no times', undefined],
+    ['a time of its end alone', [...nulls, types.Timestamp(253_402_300_799_999)]],
+  ])('is none where the header cannot say it and there are no two times that do: %s', (_what, properties) => {
+    const header = [types.Null(), types.Null(), types.Uint(2 ** 32 - 1)];
+    const sent = replayed({ header, ...(properties && { properties }) });
+    expect(sent.header?.[2]).toBe('40');
   });
 
   it('never goes beyond the last time that .NET can read', () => {

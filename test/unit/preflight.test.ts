@@ -202,6 +202,7 @@ describe('the duplicate window', () => {
 
 describe('a letter is refused or let through', () => {
   const count = (n: number) => ({ replay: { count: n, planId: undefined, of: undefined, at: undefined } });
+  const properties = (longest: number, total: number) => ({ propertySize: { longest, total } });
   const body = (bytes: number) => ({ body: { kind: 'data', bytes, hash: 'h' } }) as const;
 
   it.each<[string, Json, Partial<Letter>, string | undefined]>([
@@ -224,6 +225,12 @@ describe('a letter is refused or let through', () => {
     ['a session id where one is needed', { entity: SESSIONS, mode: 'observe' }, { sessionId: 's' }, undefined],
     ['as large as fits', { entity: { ...KNOWN, maxMessageBytes: 2000 } }, body(1600), undefined],
     ['a byte too large', { entity: { ...KNOWN, maxMessageBytes: 2000 } }, body(1601), 'too-large'],
+    ['a property as long as can be', {}, properties(32_767, 40_000), undefined],
+    ['a property too long by a character', {}, properties(32_768, 40_000), 'properties-too-large'],
+    ['too many properties', {}, properties(100, 65_536), 'properties-too-large'],
+    ['a session id that is the partition key', {}, { sessionId: 's', partitionKey: 's' }, undefined],
+    ['a partition key alone', {}, { partitionKey: 'p' }, undefined],
+    ['a session id and another partition key', {}, { sessionId: 's', partitionKey: 'p' }, 'keys-differ'],
     ['in the duplicate window', { entity: { ...KNOWN, duplicateDetection: 'P1D' } }, {}, 'duplicate-window'],
   ])('%s', (_what, entry, letter, reason) => {
     const source = aSource({ entity: KNOWN, ...entry });
