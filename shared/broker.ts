@@ -154,10 +154,15 @@ export interface Broker {
   /** The broker's own count of the letters of `source`: one read of its management, or none where the last one failed. Throws nothing. */
   count(source: Source): Promise<BrokerCount>;
   /**
-   * Whether messages of that plan are still waiting in `entity`, as far as a bounded look can tell. `unknown` where it may
-   * not be looked at. Changes nothing.
+   * Whether messages of that plan, or of its letters only the copies of `sent`, are still waiting in `entity`, as far as a
+   * bounded look can tell. `unknown` where it may not be looked at. Changes nothing.
    */
-  isWaiting(source: Source, entity: string, planId: PlanId): Promise<'yes' | 'no' | 'unknown'>;
+  isWaiting(
+    source: Source,
+    entity: string,
+    planId: PlanId,
+    sent?: readonly Letter[],
+  ): Promise<'yes' | 'no' | 'unknown'>;
   /** The message to send in place of `letter`. Throws `DLO_NOT_RESENDABLE` when it cannot be done exactly. */
   reset(message: EncodedMessage, change: ResendChange): EncodedMessage;
   /** The body's bytes for showing, section by section. */

@@ -123,6 +123,19 @@ export function isSameMessage(a: LetterIdentity, b: LetterIdentity): boolean {
   return a.messageId === b.messageId && a.enqueuedAt === b.enqueuedAt && a.body.hash === b.body.hash;
 }
 
+/** Property that keeps the message id of a letter that was sent under a new one. */
+export const ORIGINAL_MESSAGE_ID = 'x-original-message-id';
+
+/**
+ * Whether `copy` says that it is what was sent of `original`, and has its message id or kept it. Whoever makes a message of
+ * another one may copy all its properties, those of a replay too; that is a stranger.
+ */
+export function isCopyOf(copy: Letter, { sequenceNumber, messageId }: Letter): boolean {
+  if (copy.replay.of !== sequenceNumber) return false;
+  const kept = copy.properties.find(({ name }) => name === ORIGINAL_MESSAGE_ID)?.value;
+  return copy.messageId === messageId || (kept !== undefined && kept === messageId);
+}
+
 /**
  * {@link LetterIdentity} in 22 characters. Frozen in a plan, and compared before anything is sent, removed, or written into a
  * letter's record.

@@ -66,7 +66,7 @@ async function stillThere(
 
 /** Completes what was sent, marks the letters and closes the chunk. A lost lock leaves the chunk `sent`, to be taken again. */
 export async function complete(work: Work, chunk: Chunk, locked: readonly LockedLetter[]): Promise<ChunkResult> {
-  const unseen = await waitToBeSeen(work, chunk);
+  const unseen = await waitToBeSeen(work, chunk, locked);
   if (unseen !== undefined) {
     await release(work, locked);
     return unseen;
@@ -88,12 +88,17 @@ const SEEN_PATIENCE = 60_000;
  * A topic accepts messages that no rule of the subscription lets through: sent and completed, such a letter would be lost.
  * So the first one must be seen in the subscription (waiting there, or dead again) before its letter is completed.
  */
-async function waitToBeSeen(work: Work, chunk: Chunk): Promise<ChunkResult | undefined> {
+async function waitToBeSeen(
+  work: Work,
+  chunk: Chunk,
+  locked: readonly LockedLetter[],
+): Promise<ChunkResult | undefined> {
   const { office, source, journal } = work;
   const { id, choices, seen } = journal.head;
   if (choices.target !== 'topic' || seen) return undefined;
+  const sent = locked.map(({ letter }) => letter);
   for (let look = 0; look < LOOKS; look++) {
-    const isWaiting = (await office.broker.isWaiting(source, source.path, id)) === 'yes';
+    const isWaiting = (await office.broker.isWaiting(source, source.path, id, sent)) === 'yes';
     if (isWaiting || (await office.store.plans.countReturned(id)) > 0) {
       await journal.commit((head) => ({ ...head, seen: true }));
       return undefined;

@@ -84,9 +84,9 @@ export function createServiceBus(options: ServiceBusOptions): Broker {
       const budget = budgetOf(await live(), source.namespace);
       return read.count(source, () => budget.pay(DESCRIPTION_COST));
     },
-    async isWaiting(source, entity, planId) {
+    async isWaiting(source, entity, planId, sent) {
       const by = await live();
-      return by.lookForWaiting(namespaceOf(by, source), entity, planId);
+      return by.lookForWaiting(namespaceOf(by, source), entity, planId, sent);
     },
     reset,
     bodyOf: (message) => bodyParts(openEnvelope(message)),

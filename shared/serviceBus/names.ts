@@ -1,4 +1,5 @@
 /** Names on the wire: what Service Bus writes on a message, and what a replay adds to it. */
+import { ORIGINAL_MESSAGE_ID } from '../letter.ts';
 
 /** Annotations that the office reads. Names: Microsoft, "AMQP 1.0 in Azure Service Bus protocol guide". */
 export const ANNOTATION = {
@@ -42,7 +43,7 @@ export const REPLAY = {
   /** string: the subscription it is meant for, when it was sent to a topic. */
   for: 'x-replay-for',
   /** The id it had before the replay gave it a new one, in the type it had. */
-  originalMessageId: 'x-original-message-id',
+  originalMessageId: ORIGINAL_MESSAGE_ID,
   /** string `1`: outside effects that already happened shall be skipped. */
   bypass: 'replay-bypass',
   /** The same for consumers built on BabelQueue, whose own properties begin with `bq-`. */

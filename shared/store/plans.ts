@@ -155,9 +155,19 @@ export class PlanStore {
     }
   }
 
-  /** Notes that a letter of the plan came back. Writing it twice changes nothing. `false`: there is no such plan, nothing was noted. */
-  async addReturned(id: PlanId, returned: Returned): Promise<boolean> {
-    if ((await this.#table.get(id, HEAD)) === undefined) return false; // a stranger's property is not a plan
+  /** Whether a run of the plan got to that letter: it was sent, is being sent, or may have been. */
+  async hasBegun(id: PlanId, number: SequenceNumber): Promise<boolean> {
+    const row = await this.#table.get(id, `letter:${numberKey(number)}`);
+    if (row !== undefined) return row.maybeDuplicate === true;
+    const ignored = () => {};
+    for await (const { state, maybeDuplicate, letters } of this.chunks(id, { onUnreadable: ignored })) {
+      if (letters.some((letter) => letter.number === number)) return state !== 'planned' || maybeDuplicate;
+    }
+    return false;
+  }
+
+  /** Notes that a letter of the plan came back. Writing it twice changes nothing. */
+  async addReturned(id: PlanId, returned: Returned): Promise<void> {
     const row = {
       partitionKey: id,
       rowKey: `returned:${returned.source}:${numberKey(returned.number)}`,
@@ -173,7 +183,6 @@ export class PlanStore {
       if (!isRefused(error)) throw error;
       await this.#table.merge({ ...row, reason: NOT_RECORDED });
     }
-    return true;
   }
 
   /** How many letters of the plan came back. */

@@ -4,6 +4,7 @@ import { countLetters, countReturned } from '../groups/keep.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
+import { isReturned } from './returned.ts';
 
 /**
  * Classifies letters and records them; the one way in which trigger, timer and reconcile do it. A letter that an
@@ -26,16 +27,16 @@ export async function recordLetters(
   await countLetters(office, source, classified, recorded, now);
   tellRecorded(office, source, classified, recorded);
   for (const [i, { letter, classification }] of classified.entries()) {
-    if (letter.replay.planId === undefined) continue;
-    const isOurs = await office.store.plans.addReturned(letter.replay.planId, {
+    const { planId } = letter.replay;
+    if (planId === undefined || !(await isReturned(office, source, letter, planId))) continue;
+    await office.store.plans.addReturned(planId, {
       source: source.key,
       number: letter.sequenceNumber,
       of: letter.replay.of,
       reason: classification.evidence.reason ?? '',
       at: now,
     });
-    if (!isOurs) continue;
-    await countReturned(office, letter.replay.planId, letter.replay.of, now);
+    await countReturned(office, planId, letter.replay.of, now);
     if (recorded[i] !== 'known') tellReturned(office, source);
   }
   return read.filter((_one, i) => met[i] === 'closed').map(({ letter }) => letter.sequenceNumber);

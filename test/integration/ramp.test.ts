@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 
-const NAMES = Array.from({ length: 8 }, (_, i) => `r${i}`);
+const NAMES = Array.from({ length: 9 }, (_, i) => `r${i}`);
 let office: TestOffice;
 let queue: string;
 let used = 0;
 beforeAll(async () => {
-  office = await openTestOffice({ sources: NAMES.map((name) => ({ name })) });
+  office = await openTestOffice({ sources: [...NAMES, 'elsewhere'].map((name) => ({ name })) });
 });
 afterAll(() => office?.close());
 beforeEach(() => {
@@ -145,6 +145,40 @@ test('a run that watches can be paused, resumed and cancelled', async () => {
   const cancelled = await office.finished(plan.id, ['cancelled']);
   expect(cancelled.counts).toMatchObject({ planned: 5, done: 2, left: 3, pending: 0 });
   expect(dlq()).toHaveLength(3);
+});
+
+test('strangers that carry the name of a running plan do not halt it, wherever they die', async () => {
+  const letters = await office.deadLetters(5, queue);
+  const plan = await office.plan({}, queue);
+  await office.post(`plans/${plan.id}/run`, { confirm: 5, ramp: { steps: [1, 3], observe: 'PT1S' } });
+  await office.finished(plan.id, ['observing']);
+  const [first, , , , last] = letters;
+  const says = (of = '') => ({ 'x-replay-id': plan.id, 'x-replay-of': of, 'x-replay-count': 1 });
+  const elsewhere = 'elsewhere';
+  // Made of a letter that was sent; that very letter's twin in another queue; and one that was not sent yet.
+  await office.send(elsewhere, {
+    messageId: 'm-0',
+    body: { order: 0 },
+    applicationProperties: says(first?.sequenceNumber),
+  });
+  await office.send(
+    queue,
+    { messageId: 'made-of-it', body: 'other', applicationProperties: says(first?.sequenceNumber) },
+    { messageId: 'm-4', body: { order: 4 }, applicationProperties: says(last?.sequenceNumber) },
+    { messageId: 'of-nothing', body: 'x', applicationProperties: says() },
+  );
+  const strangers = ['made-of-it', 'm-4', 'of-nothing'];
+  await office.deadLetterAll(elsewhere);
+  await office.collect(elsewhere);
+  const isStranger = new Set(strangers);
+  const finished = await consuming(
+    (id) => !isStranger.delete(String(id)),
+    () => office.finished(plan.id, ['finished', 'halted', 'paused']),
+  );
+  expect(finished).toMatchObject({ state: 'finished', returned: 0, counts: { done: 5 } });
+  await office.held(3, queue);
+  expect((await office.letters(queue)).map(({ messageId }) => messageId).toSorted()).toEqual(strangers.toSorted());
+  expect((await office.getPlan(plan.id)).returned).toBe(0);
 });
 
 test('a crash while a run watches loses neither the step nor a letter', async () => {
