@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { takeStorage } from '../harness/storage.ts';
 import { TROUBLES } from '../harness/storeProxy.ts';
-import { type Harm, type Result, soak } from '../soak/soak.ts';
+import { type Harm, type Result, SINGLE, soak } from '../soak/soak.ts';
 
 /** `npm run test:long` makes enough of them to see every kind of failure. */
 const LONG = process.env.LONG === '1';
@@ -12,7 +12,7 @@ let harm: Harm;
 let log = '';
 
 beforeAll(async () => {
-  ({ results, harm } = await soak({
+  ({ results, harm } = await soak(SINGLE, {
     storage: await takeStorage(),
     seeds: SEEDS,
     mostKills: 0,

@@ -45,8 +45,10 @@ function choosePoint(world: World, dice: Dice, queues: readonly string[]): Point
       return atWrite(world, dice.int(0, 150), how === 'hold' ? 'before' : 'after');
     case 'send':
     case 'complete':
-    case 'take':
-      return atBroker(world, queues, { do: how, skip: dice.int(0, 2), times: 1_000 }, kind);
+    case 'take': {
+      const act = kind === 'complete' && world.pace.hasLookedAt ? 'finish' : kind;
+      return atBroker(world, queues, { do: how, skip: dice.int(0, 2), times: 1_000 }, act);
+    }
     case 'time':
       return atTime(dice.int(0, 3000));
   }
@@ -65,6 +67,8 @@ function atWrite(world: World, skip: number, when: 'before' | 'after'): Point {
 const ACTS = {
   send: { at: 'send' },
   complete: { at: 'settle', operation: 'complete', via: 'management' },
+  /** Also of letters that are not held. */
+  finish: { at: 'settle', operation: 'complete' },
   take: { at: 'manage', operation: 'receive-by-sequence-number' },
 } as const;
 

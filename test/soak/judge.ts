@@ -8,7 +8,8 @@ import type { World } from './world.ts';
 /** Most letters that a chunk holds. */
 const CHUNK = 97;
 
-interface PlanLetter {
+/** A letter of a plan, as the office tells of it. */
+export interface PlanLetter {
   readonly sequenceNumber: string;
   readonly fate: string;
   readonly reason: string | null;
@@ -158,7 +159,8 @@ function interruptions(log: string, planId: string): number {
     .filter((line) => line.includes(planId) && /interrupted|outcome of a send is unknown/.test(line)).length;
 }
 
-async function allLetters(world: World, plan: PlanJson): Promise<PlanLetter[]> {
+/** All letters of a plan. */
+export async function allLetters(world: World, plan: Pick<PlanJson, 'id'>): Promise<PlanLetter[]> {
   const all: PlanLetter[] = [];
   let continuation = '';
   do {

@@ -16,6 +16,8 @@ export interface Piece {
   readonly planId: string | undefined;
   readonly of: string | undefined;
   readonly count: number;
+  /** Its name, which is its own also where its id is not; of a contest only. */
+  readonly mail: string | undefined;
   readonly stored: Buffer;
 }
 
@@ -44,7 +46,8 @@ export async function killLetters(office: TestOffice, queue: string, run: Scenar
   return originals;
 }
 
-async function rejectAll(receiver: ServiceBusReceiver, count: number): Promise<void> {
+/** Has a consumer reject that many messages. */
+export async function rejectAll(receiver: ServiceBusReceiver, count: number): Promise<void> {
   const why = { deadLetterReason: 'UnsupportedCurrency', deadLetterErrorDescription: 'no such currency' };
   for (let left = count; left > 0; ) {
     const messages = await receiver.receiveMessages(Math.min(left, 100), { maxWaitTimeInMs: 10_000 });
@@ -93,6 +96,7 @@ export function pieceOf({ sequenceNumber, state, locked, stored }: StoredView): 
     planId: text('x-replay-id'),
     of: text('x-replay-of'),
     count: Number(text('x-replay-count') ?? 0),
+    mail: text('mail'),
     stored,
   };
 }

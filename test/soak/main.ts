@@ -1,8 +1,9 @@
 /**
- * `npm run soak -- [--runs 200] [--seed 1]`, `npm run soak -- --large [--letters 100000]`
+ * `npm run soak -- [--runs 200] [--seed 1] [--family single|contest]`, `npm run soak -- --large [--letters 100000]`
  *
  * Random runs over the whole office while the app is killed again and again; afterwards nothing may be lost, doubled
- * without a mark, or left locked. `--large` prepares a plan over very many recorded letters instead.
+ * without a mark, hidden, or left locked. `single`: one plan over the letters of a source. `contest`: several over the same ones,
+ * in sources that make it hard. Without `--family` every other office is of either kind. `--large` prepares a plan over very many recorded letters instead.
  * Ends with 0 when all is as it must be, else with 1 and the seed that shows it.
  */
 import { parseArgs } from 'node:util';
@@ -10,7 +11,7 @@ import { startAzurite } from '../../local/azurite.ts';
 import { Misused, runCommand } from '../../local/commandLine.ts';
 import { withHeap } from '../harness/heap.ts';
 import { prepareLarge } from './large.ts';
-import { type Result, ROUND, soak } from './soak.ts';
+import { CONTEST, HARD, type Result, ROUND, SINGLE, type SoakOptions, soak } from './soak.ts';
 
 /** Runs in one office: every source of it costs the app a look now and then. */
 const RUNS_AN_OFFICE = 20;
@@ -29,6 +30,7 @@ async function main(args: string[]): Promise<number> {
     options: {
       runs: { type: 'string' },
       seed: { type: 'string' },
+      family: { type: 'string' },
       large: { type: 'boolean' },
       letters: { type: 'string' },
     },
@@ -36,31 +38,42 @@ async function main(args: string[]): Promise<number> {
   if (values.large) return large(wholeNumber('letters', values.letters ?? '100000'));
   const runs = wholeNumber('runs', values.runs ?? '200');
   const first = wholeNumber('seed', values.seed ?? '1');
+  const families = familiesOf(values.family);
   const azurite = await startAzurite({ accounts: Math.ceil(runs / RUNS_AN_OFFICE) + 1 });
-  const failed: Result[] = [];
+  const failed: (Result & { family: FamilyName })[] = [];
   const began = Date.now();
   try {
     for (let i = 0; i < runs; i += RUNS_AN_OFFICE) {
       const seeds = Array.from({ length: Math.min(RUNS_AN_OFFICE, runs - i) }, (_, n) => first + i + n);
-      const { results } = await soak({
+      const family = families[(i / RUNS_AN_OFFICE) % families.length] ?? 'single';
+      const options: SoakOptions = {
         storage: azurite.takeAccount().connectionString,
         seeds,
         onResult: ({ line, problems }) => say([line, ...problems.map((problem) => `  ${problem}`)].join('\n')),
         onDeaths: (deaths) =>
           say(`  killed ${deaths.length} times${deaths.length > 0 ? `: ${deaths.join(', ')}` : ''}`),
         onLog: say,
-      });
-      failed.push(...results.filter(({ problems }) => problems.length > 0));
+      };
+      const { results } = await (family === 'single' ? soak(SINGLE, options) : soak(CONTEST, { ...options, ...HARD }));
+      failed.push(...results.filter(({ problems }) => problems.length > 0).map((result) => ({ ...result, family })));
     }
   } finally {
     await azurite.stop();
   }
   const minutes = ((Date.now() - began) / 60_000).toFixed(1);
   say(`${runs} runs in ${minutes} min, ${failed.length} failed`);
-  for (const { seed, round } of failed) {
-    say(`seed ${seed} failed; again with: npm run soak -- --seed ${round} --runs ${ROUND}`);
+  for (const { seed, round, family } of failed) {
+    say(`seed ${seed} failed; again with: npm run soak -- --family ${family} --seed ${round} --runs ${ROUND}`);
   }
   return failed.length === 0 ? 0 : FAILED;
+}
+
+type FamilyName = 'single' | 'contest';
+
+function familiesOf(name: string | undefined): FamilyName[] {
+  if (name === undefined) return ['single', 'contest'];
+  if (name === 'single' || name === 'contest') return [name];
+  throw new Error(`--family must be single or contest, not "${name}"`);
 }
 
 /** Heap of the storage, megabytes: it keeps everything in memory, several kilobytes a row. */

@@ -1,4 +1,5 @@
 /** An office that dies and comes back, and how the outside world goes on with it meanwhile. */
+import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dice } from '../harness/dice.ts';
 import type { Answer } from '../harness/host.ts';
@@ -7,8 +8,16 @@ import type { StoreProxy } from '../harness/storeProxy.ts';
 
 /** Longer than any lock of a test's broker lasts, ms. */
 export const LOCKS_END = 61_000;
-/** How long locks last in a run that is struck, ms. */
-const LOCK_PAUSE = 4_000;
+/** How long locks last, ms. */
+export interface Pace {
+  /** After the app is back from its death: those that it held before. */
+  readonly afterDeath: readonly [number, ...number[]];
+  /** In a run that is struck. */
+  readonly locksEnd: number;
+  /** Whether there are many letters that are not held: those are completed another way. */
+  readonly hasLookedAt: boolean;
+}
+const PACE: Pace = { afterDeath: [0, 500, 1500], locksEnd: 4_000, hasLookedAt: false };
 /** Whoever gets no sensible answer for so long gives up, ms. The app dies meanwhile and starts again, on a busy machine slowly. */
 export const PATIENCE = 300_000;
 
@@ -29,7 +38,14 @@ export class World {
   #isOver = false;
   readonly #watching: Promise<void>;
 
-  constructor(office: TestOffice, proxy: StoreProxy, storage: string) {
+  /** Where the office reads how far its clock is ahead of the real one; `undefined`: it is not. */
+  readonly #clockFile: string | undefined;
+
+  readonly pace: Pace;
+
+  constructor(office: TestOffice, proxy: StoreProxy, storage: string, pace: Pace = PACE, clockFile?: string) {
+    this.pace = pace;
+    this.#clockFile = clockFile;
     this.office = office;
     this.proxy = proxy;
     this.storage = storage;
@@ -83,7 +99,7 @@ export class World {
     letGo();
     await office.restart();
     isBack();
-    await delay(dice.pick([0, 500, 1500]));
+    await delay(dice.pick(this.pace.afterDeath));
     office.broker.clock.advance(LOCKS_END);
   }
 
@@ -96,10 +112,17 @@ export class World {
     }
   }
 
+  /** Sets the office's clock as the broker's, but for `skew` ms that it is ahead. */
+  async setClocks(skew: number): Promise<void> {
+    if (this.#clockFile === undefined) return;
+    await writeFile(this.#clockFile, String(this.office.broker.clock.now() - Date.now() + skew));
+    await delay(100); // the office looks there now and then
+  }
+
   /** Lets the broker's locks end every few seconds, also those in use: a run that is struck leaves some behind. */
   async endLocks(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
-      await delay(LOCK_PAUSE, undefined, { signal: over }).catch(() => {});
+      await delay(this.pace.locksEnd, undefined, { signal: over }).catch(() => {});
       this.office.broker.clock.advance(LOCKS_END);
     }
   }
