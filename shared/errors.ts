@@ -180,11 +180,13 @@ export function isOfficeError(error: unknown, ...codes: ErrorCode[]): error is O
  * again finds the same. What the engine throws has no cause; `fetch` tells a broken connection by a `TypeError` with one.
  */
 export function isMistake(error: unknown): error is Error {
-  return chain(error).some(
-    (one) =>
-      one instanceof Error &&
-      (missingFile(one) !== undefined || (one.cause === undefined && MISTAKES.some((kind) => one instanceof kind))),
-  );
+  return chain(error).some((one) => one instanceof Error && (missingFile(one) !== undefined || isSlip(one)));
+}
+
+function isSlip(error: Error): boolean {
+  // What `JSON.parse` says is of a text that came from elsewhere, in every wording of it.
+  if (error instanceof SyntaxError && error.message.includes('JSON')) return false;
+  return error.cause === undefined && MISTAKES.some((kind) => error instanceof kind);
 }
 
 const MISTAKES = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
@@ -194,7 +196,7 @@ export function mistakeText(error: unknown): string {
   const innermost = chain(error).findLast((one) => one instanceof Error);
   const incomplete = incompletePackage(error);
   if (incomplete !== undefined) return incomplete.message;
-  return innermost instanceof Error ? `${innermost.name}: ${innermost.message}`.slice(0, 300) : errorText(error, 300);
+  return errorText(innermost ?? error, 300);
 }
 
 /** `DLO_PACKAGE_INCOMPLETE` naming the file, when `error` is that a part of the package could not be loaded. */
@@ -225,14 +227,22 @@ function chain(error: unknown): unknown[] {
   return found;
 }
 
-/** The text of anything thrown, with those of its causes that it does not quote already, at most `max` characters. */
+/**
+ * The text of anything thrown, with those of its causes that it does not quote already, at most `max` characters. A mistake of the
+ * program is told with its kind.
+ */
 export function errorText(error: unknown, max = 1000): string {
   let text = '';
   for (const one of chain(error)) {
-    const part = one instanceof Error ? one.message || one.name : plainText(one);
+    const part = one instanceof Error ? ownText(one) : plainText(one);
     if (!text.includes(part)) text = text === '' ? part : `${text}: ${part}`;
   }
   return text.slice(0, max);
+}
+
+function ownText(error: Error): string {
+  if (error.message === '') return error.name;
+  return isSlip(error) ? `${error.name}: ${error.message}` : error.message;
 }
 
 /** Anything can be thrown, also what cannot be turned into text; AMQP libraries throw a condition with a description. */

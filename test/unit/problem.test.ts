@@ -113,6 +113,7 @@ describe('the text of an error', () => {
     [new Error('outer', { cause: new Error('inner') }), 'outer: inner'],
     [new Error('sending: inner', { cause: new Error('inner') }), 'sending: inner'],
     [new TypeError(''), 'TypeError'],
+    [new TypeError('x is not a function'), 'TypeError: x is not a function'],
     ['text', 'text'],
     [null, 'null'],
     [undefined, ''],
@@ -141,6 +142,8 @@ describe('a mistake of the program', () => {
     // How fetch tells that nobody answers.
     [new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }), false],
     [new Error('connect ECONNREFUSED'), false],
+    [new SyntaxError('Unexpected token < in JSON at position 0'), false],
+    [new SyntaxError('Invalid or unexpected token'), true],
     [new OfficeError('DLO_STORE_UNAVAILABLE', 'm', { cause: new Error('503') }), false],
     ['text', false],
   ])('%o: %s', (error, expected) => {
