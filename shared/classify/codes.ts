@@ -31,10 +31,20 @@ export function keepCodes(text: string, kept: Kept): string {
     const at = match.lastIndexOf(code);
     return match.slice(0, at) + kept.keep(code) + match.slice(at + code.length);
   };
-  const coded = CODES.reduce((result, pattern) => result.replace(pattern, keep), text);
-  // What stands behind `=`, or behind a colon after a name for somebody or something, is a value.
-  return coded
-    .replace(NAMED, (match, name: string) => (/\d/.test(name) && isName(name) ? keep(match, name) : match))
+  let marked = text;
+  // Without a digit there is no code in a text, and without `=` no pair: most texts are done sooner.
+  if (/\d/.test(text)) {
+    for (const pattern of CODES) marked = marked.replace(pattern, keep);
+    marked = marked.replace(NAMED, (match, name: string) =>
+      /\d/.test(name) && isName(name) ? keep(match, name) : match,
+    );
+  }
+  return text.includes('=') || text.includes(':') ? markPairs(marked, kept) : marked;
+}
+
+/** What stands behind `=`, or behind a colon after a name for somebody or something, is a value. */
+function markPairs(text: string, kept: Kept): string {
+  return text
     .replace(
       /([\p{L}_][\p{L}\p{N}_.-]{0,60})( ?= ?)(?![^\p{L}\p{N}]{0,2}[\uE000-\uF8FF])([^\s=,;&)\]}>][^\s,;&)\]}]{0,200})/gu,
       (match, name: string, sign: string, value: string) => {

@@ -194,7 +194,8 @@ function listIn(value: unknown, wording: Wording, depth: number): string {
   return joined(
     wording,
     items.map(([path, texts]) => {
-      const told = (Array.isArray(texts) ? (texts as unknown[]) : [texts]).filter((text) => typeof text === 'string');
+      const all = Array.isArray(texts) ? (texts as unknown[]).slice(0, MAX_TOLD) : [texts];
+      const told = all.filter((text) => typeof text === 'string');
       if (told.length === 0) return '';
       return `${told.map((text) => wording.text(text)).join(' ')} at ${wording.word(pathText(path) || '*')}`;
     }),
