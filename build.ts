@@ -5,14 +5,25 @@
  * long as all the rest of a start. No file is loaded from node_modules.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BuildOptions, build, type Metafile, type TransformOptions, transform } from 'esbuild';
+import { type BuildOptions, build, type Metafile, type Plugin, type TransformOptions, transform } from 'esbuild';
 import { z } from 'zod';
 import { runCommand } from './local/commandLine.ts';
-import { APART, leaveOut, loadedApart, oneCopy, routesWrittenDown, zodInParts } from './packaging/plugins.ts';
+import {
+  APART,
+  FUNCTIONS_LIBRARY,
+  functionsLibraryApart,
+  leaveOut,
+  loadedApart,
+  oneCopy,
+  routesWrittenDown,
+  zodInParts,
+} from './packaging/plugins.ts';
 
 const ROOT = import.meta.dirname;
+const require = createRequire(import.meta.url);
 
 /** What was built. */
 export interface Bundle {
@@ -37,7 +48,14 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
     ...OPTIONS,
     entryPoints: { start: entry },
     outdir: target,
-    plugins: [routesWrittenDown(ROOT, routes), loadedApart, leaveOut, oneCopy(ROOT), zodInParts(ROOT)],
+    plugins: [
+      routesWrittenDown(ROOT, routes),
+      functionsLibraryApart,
+      loadedApart,
+      leaveOut,
+      oneCopy(ROOT),
+      zodInParts(ROOT),
+    ],
   });
   await rm(target, { recursive: true, force: true });
   await mkdir(target, { recursive: true });
@@ -48,7 +66,8 @@ export async function bundle(entry: string, folder: string, routes: readonly unk
     files.set(name, name.endsWith('.js') ? await toCommonJs(text, ownShare(metafile, name)) : text);
   }
   files.set('main.js', await bundleMain());
-  files.set('unhealthy.js', await bundleApart('functions/unhealthy.ts', LOAD_TARGET));
+  files.set('unhealthy.js', await bundleApart('functions/unhealthy.ts', LOAD_TARGET, [functionsLibraryApart]));
+  files.set(FUNCTIONS_LIBRARY, await bundleApart(require.resolve('@azure/functions'), LOAD_TARGET));
   for (const file of APART) {
     const name = basename(file).replace(/cjs$/, 'js');
     if (![...files.values()].some((text) => text.includes(`"./${name}"`))) continue;
@@ -104,12 +123,17 @@ async function oldestNode(): Promise<number> {
 }
 
 /** A file in CommonJS with all that it requires. */
-async function bundleApart(file: string, oldest: string = OPTIONS.target): Promise<string> {
+async function bundleApart(
+  file: string,
+  oldest: string = OPTIONS.target,
+  plugins: readonly Plugin[] = [],
+): Promise<string> {
   const { splitting: _s, chunkNames: _c, metafile: _m, define: _d, mainFields: _f, ...options } = OPTIONS;
   const { outputFiles } = await build({
     ...options,
     target: oldest,
-    entryPoints: [join(ROOT, file)],
+    entryPoints: [resolve(ROOT, file)],
+    plugins: [...plugins],
     format: 'cjs',
     minifyWhitespace: true,
     minifyIdentifiers: true,

@@ -77,6 +77,17 @@ export function routesWrittenDown(root: string, table: readonly unknown[]): Plug
   };
 }
 
+/** The library of Azure Functions in the package: what a start needs and what says why there is none share it. */
+export const FUNCTIONS_LIBRARY = 'azureFunctions.js';
+
+/** Leaves the library of Azure Functions to the file that has it. */
+export const functionsLibraryApart: Plugin = {
+  name: 'functions-library-apart',
+  setup(build) {
+    build.onResolve({ filter: /^@azure\/functions$/ }, () => ({ path: `./${FUNCTIONS_LIBRARY}`, external: true }));
+  },
+};
+
 /** Files in CommonJS that are loaded by a `require` where they are needed; each becomes a file beside the others. */
 export const APART = ['shared/classify/ajv.cjs'];
 

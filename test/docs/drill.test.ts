@@ -17,5 +17,5 @@ test('the drill goes as it is told, prints what its page shows, and leaves nothi
 test('unknown arguments are answered with the usage', async () => {
   run = startRun(['--fast'], {}, 'drill');
   expect(await run.ended).toBe(2);
-  expect(run.errors()).toMatch(/^usage: npm run drill/);
+  expect(run.errors()).toMatch(/^usage: npm run drill/m);
 });

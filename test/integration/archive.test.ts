@@ -300,7 +300,7 @@ describe('a discard', () => {
     const had = dlq('late');
     store.blobsOut(true);
     const plan = await discard('late', 2, 0);
-    await office.post(`plans/${plan.id}/cancel`, {});
+    await office.post(`plans/${plan.id}/discard/cancel`, {}, 'discard');
     expect((await office.finished(plan.id, ['cancelled'])).counts).toMatchObject({ done: 0, left: 2 });
     await until(() => dlq('late').every(({ locked }) => !locked) || undefined, 'the locks to be given back');
     expect(dlq('late')).toEqual(had);

@@ -96,7 +96,7 @@ test.each([
 ])('chaos that cannot be had is answered with the usage: %s %s %s', async (...args) => {
   run = startRun(args);
   expect(await run.ended).toBe(2);
-  expect(run.errors()).toMatch(/^usage: npm start/);
+  expect(run.errors()).toMatch(/^usage: npm start/m);
 });
 
 interface Answer {

@@ -60,7 +60,7 @@ test.skipIf(nodeOf(TOO_OLD) === undefined)(
     const { functions, files, health } = JSON.parse(stdout.slice(stdout.indexOf('{')));
     expect(functions).toEqual(['health']);
     // Nothing is loaded that such a version might not know.
-    expect(files.toSorted()).toEqual(['main.js', 'unhealthy.js']);
+    expect(files.toSorted()).toEqual(['azureFunctions.js', 'main.js', 'unhealthy.js']);
     expect(health).toMatchObject({
       status: 503,
       jsonBody: {

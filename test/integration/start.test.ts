@@ -112,6 +112,6 @@ test('unknown arguments are answered with the usage', () => {
   const { ended, errors } = start(['--fast']);
   return ended.then((code) => {
     expect(code).toBe(2);
-    expect(errors()).toMatch(/^usage: npm start/);
+    expect(errors()).toMatch(/^usage: npm start/m);
   });
 });
