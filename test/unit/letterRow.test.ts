@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Classification } from '../../shared/classify/evidence.ts';
 import type { LetterProperty, SourceKey } from '../../shared/letter.ts';
 import { BYTES_PER_WRITE, inWrites } from '../../shared/store/inWrites.ts';
-import { fromRow, isStoredAlike, toRejudged, toRow } from '../../shared/store/letterRow.ts';
+import { fromRow, isStoredAlike, toRegrouped, toRejudged, toRow } from '../../shared/store/letterRow.ts';
 import type { RowWrite } from '../../shared/store/table.ts';
 import { aLetter, aRecord, NOW } from '../harness/values.ts';
 
@@ -28,6 +28,8 @@ const FOUND: Classification = {
   violations: [{ path: 'a', problem: 'type' }],
   unread: ['body'],
 };
+
+const OLD = `f1-${'o'.repeat(22)}`;
 
 const read = (row: RowWrite) =>
   fromRow({ ...Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== undefined)), etag: '' } as never);
@@ -65,6 +67,15 @@ describe('a row', () => {
       layers: [],
       evidence: { reason: 'MaxDeliveryCountExceeded', description: 'no such currency', exceptionType: 'A' },
     });
+  });
+
+  test('of an older version is read in the group of today, with its old one beside it, also when the letter is read again', () => {
+    const now = toRow(SOURCE, 'test', aLetter({ description: undefined }), FOUND, NOW);
+    const old = { ...now, fingerprint: OLD, cause: 'as it was', formerly: undefined };
+    const record = read(old);
+    expect(record).toMatchObject({ fingerprint: now.fingerprint, cause: 'L', formerly: OLD });
+    for (const isReread of [true, false]) expect(toRejudged(record, FOUND, isReread)).toMatchObject({ formerly: OLD });
+    expect(read({ ...old, ...toRegrouped(record) })).toEqual(record);
   });
 
   test('of a newer version is read without the words that this one does not know', () => {
