@@ -1,11 +1,8 @@
 /**
- * `npm run archive -- list [<source> or <prefix>]`
- * `npm run archive -- show <blob>`
- * `npm run archive -- save <blob> <folder>`
- * `npm run archive -- send <blob> --to <queue>`
+ * `npm run archive -- list|show|save|send`
  *
  * Reads the archive without the office: what was removed, what a letter said, the encoded message and its body as files, and the
- * message sent to a queue once more. Ends with 0 when it did what was asked.
+ * message sent to a queue once more, after the looks that a plan takes.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -23,11 +20,27 @@ import { storageConnection } from '../shared/store/connection.ts';
 import { Misused, runCommand } from './commandLine.ts';
 import { textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
+import {
+  CHOICE_OPTIONS,
+  CHOICE_USAGE,
+  type Chosen,
+  chosenBy,
+  isBlocked,
+  Judge,
+  lookAtWayOut,
+  tellWayOut,
+  withLetter,
+} from './wayOut.ts';
 
 const USAGE = `usage: npm run archive -- list [<source> or <prefix>]
        npm run archive -- show <blob>
        npm run archive -- save <blob> <folder>
-       npm run archive -- send <blob> --to <queue>`;
+       npm run archive -- send <blob> --to <queue> [--yes | --dry-run] [--on-duplicate skip|new-id]
+                                      [--message-id keep|new] [--time-to-live keep|drop|<duration>] [--over-limit]
+  --to                                   the queue, in the namespace that the letter comes from
+${CHOICE_USAGE}
+  --catalog                              another catalog than catalog.json
+  ends with 0 when it did what was asked, 1 when the letter was left, refused or may be doubled, 2 when it did not begin`;
 const DONE = 0;
 const FAILED = 1;
 const NOT_RUN = 2;
@@ -55,7 +68,7 @@ async function run(args: string[], env: Settings, say: Say, root: URL): Promise<
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { to: { type: 'string' }, catalog: { type: 'string' } },
+    options: { to: { type: 'string' }, catalog: { type: 'string' }, ...CHOICE_OPTIONS },
   });
   const settings = { ...env };
   await loadSettings(fileURLToPath(root), {}, settings);
@@ -66,7 +79,8 @@ async function run(args: string[], env: Settings, say: Say, root: URL): Promise<
   const isReading = command === 'show' && name !== undefined && folder === undefined;
   const isSaving = command === 'save' && folder !== undefined && more.length === 0;
   const isSending = command === 'send' && name !== undefined && folder === undefined && values.to !== undefined;
-  if (!(isListing || isReading || isSaving || isSending) || (values.to !== undefined && !isSending)) {
+  const { catalog: _, ...forSending } = values;
+  if (!(isListing || isReading || isSaving || isSending) || (Object.keys(forSending).length > 0 && !isSending)) {
     throw new Misused('that is no call of this command');
   }
   const container = await openArchive(settings);
@@ -77,7 +91,8 @@ async function run(args: string[], env: Settings, say: Say, root: URL): Promise<
     return FAILED;
   }
   if (isSaving) return await save(name as string, message, folder, say);
-  if (isSending) return await send(name as string, message, values.to as string, catalog(), settings, say);
+  if (isSending)
+    return await send(name as string, message, values.to as string, chosenBy(values), catalog(), settings, say);
   for (const line of described(message)) say(line);
   return DONE;
 }
@@ -154,16 +169,20 @@ async function save(name: string, message: Buffer, folder: string, say: Say): Pr
   return DONE;
 }
 
-/** Sends the message as a replay would: what a replay resets is reset, and it counts as one. The blob stays. */
+/**
+ * Tells what stands against sending the message, and when it is told to and nothing does, sends it as a replay would: what a replay
+ * resets is reset, and it counts as one. The blob stays.
+ */
 async function send(
   name: string,
   message: Buffer,
   to: string,
-  { sources }: Catalog,
+  chosen: Chosen,
+  catalog: Catalog,
   settings: Settings,
   say: Say,
 ): Promise<number> {
-  const source = sources.find(({ key }) => name.startsWith(`${archiveFolder(key)}/`));
+  const source = catalog.sources.find(({ key }) => name.startsWith(`${archiveFolder(key)}/`));
   if (source === undefined) {
     say(`no source in the catalog has the letters of ${name.split('/')[0]}: put it back to send this one`);
     return NOT_RUN;
@@ -171,16 +190,33 @@ async function send(
   const clock = () => Date.now();
   const broker = createServiceBus({ settings, clock, log: say });
   try {
-    const target = await broker.openTarget(source, to);
-    const { sequenceNumber, replay } = readLetter(message);
+    const way = await lookAtWayOut(broker, catalog, source, to, chosen);
+    const letter = readLetter(message);
     const planId = newPlanId(clock(), randomBytes(5));
+    const verdict = new Judge(way, planId).verdict(letter, clock());
+    const findings = withLetter(way.findings, way, letter, verdict);
+    for (const line of tellWayOut(way, findings)) say(line);
+    if (isBlocked(findings)) {
+      say('Nothing was sent: what is told as "block" has to be seen to first.');
+      return NOT_RUN;
+    }
+    if ('stays' in verdict) {
+      say(`The letter is not sent: ${verdict.stays}.`);
+      return FAILED;
+    }
+    if (!chosen.isTold) {
+      say('Nothing was changed. With --yes the letter is sent.');
+      return DONE;
+    }
     const change = {
-      replayCount: replay.count + 1,
+      replayCount: letter.replay.count + 1,
       replayedAt: clock(),
       planId,
-      replayOf: sequenceNumber,
+      replayOf: letter.sequenceNumber,
       bypass: false,
+      ...verdict.change,
     };
+    const target = await broker.openTarget(source, to);
     const outcome = await target.send([broker.reset(message, change)], SEND_TIMEOUT_MS);
     await target.close();
     if (outcome.kind === 'accepted') {

@@ -1,21 +1,33 @@
 /**
- * `npm run drain -- <source> [--to <queue>] [--catalog <file>] [--dry-run]`
+ * `npm run drain -- <source>`
  *
  * Moves every letter that the office holds in a source's dead-letter queue out of it: back to its queue, or to the one
- * named. For leaving the office, or for getting at held letters without it. Ends with 0 when nothing was left.
+ * named. For leaving the office, or for getting at held letters without it. It tells first what it would do, with what a plan would
+ * find, and does it only with `--yes`.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { readCatalog, type Source } from '../shared/catalog.ts';
+import type { DeadLetterQueue } from '../shared/broker.ts';
+import { readCatalog } from '../shared/catalog.ts';
 import { targetOf } from '../shared/plan/preflight.ts';
 import { createServiceBus } from '../shared/serviceBus/index.ts';
 import { Misused, runCommand } from './commandLine.ts';
-import { type Drained, drain, findHeld, textOf } from './drainQueue.ts';
+import { type Drain, type Drained, drain, findHeld, textOf } from './drainQueue.ts';
 import { loadSettings } from './host/settings.ts';
+import { CHOICE_OPTIONS, CHOICE_USAGE, chosenBy, isBlocked, lookAtWayOut, tellWayOut } from './wayOut.ts';
 
-const USAGE = `usage: npm run drain -- <source> [--to <queue>] [--catalog <file>] [--dry-run]`;
+type Say = (line: string) => void;
+type Settings = Readonly<Record<string, string | undefined>>;
+
+const USAGE = `usage: npm run drain -- <source> [--to <queue>] [--yes | --dry-run] [--on-duplicate skip|new-id]
+                           [--message-id keep|new] [--time-to-live keep|drop|<duration>] [--over-limit]
+                           [--catalog <file>]
+  --to                                   another queue than the one the letters go back to
+${CHOICE_USAGE}
+  --catalog                              another catalog than catalog.json
+  ends with 0 when all that was asked for is done, 1 when letters were left or may be doubled, 2 when nothing was sent`;
 const DONE = 0;
 const LEFT = 1;
 const NOT_RUN = 2;
@@ -25,8 +37,8 @@ const SHOWN = 20;
 /** Runs the command; gives the exit code. `env` is the environment; local.settings.json in `root` is read under it. */
 export async function main(
   args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-  say: (line: string) => void,
+  env: Settings,
+  say: Say,
   root: URL = new URL('../', import.meta.url),
 ): Promise<number> {
   try {
@@ -37,21 +49,18 @@ export async function main(
   }
 }
 
-async function run(
-  args: string[],
-  env: Readonly<Record<string, string | undefined>>,
-  say: (line: string) => void,
-  root: URL,
-): Promise<number> {
+async function run(args: string[], env: Settings, say: Say, root: URL): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { to: { type: 'string' }, catalog: { type: 'string' }, 'dry-run': { type: 'boolean', default: false } },
+    options: { to: { type: 'string' }, catalog: { type: 'string' }, ...CHOICE_OPTIONS },
   });
+  const chosen = chosenBy(values);
   const settings = { ...env };
   await loadSettings(fileURLToPath(root), {}, settings);
   const file = values.catalog ?? settings.DLO_CATALOG;
-  const { sources } = readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
+  const catalog = readCatalog(file === undefined ? new URL('catalog.json', root) : pathToFileURL(file), settings);
+  const { sources } = catalog;
   const source = sources.find(({ name }) => name === positionals[0]);
   if (source === undefined || positionals.length !== 1) {
     throw new Misused(`sources in the catalog: ${sources.map(({ name }) => name).join(', ') || 'none'}`);
@@ -62,49 +71,47 @@ async function run(
     say('Name a queue with --to, or give the source a forwardQueue or replayQueue in the catalog.');
     return NOT_RUN;
   }
-  return move(source, to, values['dry-run'], settings, say);
-}
-
-async function move(
-  source: Source,
-  to: string,
-  isDryRun: boolean,
-  settings: Readonly<Record<string, string | undefined>>,
-  say: (line: string) => void,
-): Promise<number> {
   const clock = () => Date.now();
   const broker = createServiceBus({ settings, clock, log: say });
   try {
-    const queue = await broker.open(source);
-    const { held, active } = await findHeld(queue);
-    say(`${source.name}: ${held.length} held letters, to be moved to "${to}".`);
-    if (active > 0) say(`${active} letters are not held: they stay, any tool can read them.`);
-    if (isDryRun) {
-      await (await broker.openTarget(source, to)).close();
-      say('The target can be opened. Nothing was changed.');
-      return DONE;
-    }
-    say('While the office runs it goes on holding letters: stop it first, or drain again afterwards.');
-    const { partitioned, requiresSession } = source.entity;
-    const isOwn = source.of.kind === 'queue' && source.of.queue.toLowerCase() === to.toLowerCase();
-    const inBatches = isOwn && !partitioned && requiresSession !== true;
+    const way = await lookAtWayOut(broker, catalog, source, to, chosen);
     const progress = (moved: number, of: number) => say(`moved ${moved} of ${of}`);
-    const options = { broker, source, to, inBatches, clock, random: randomBytes, wait: pause, progress };
-    const drained = await drain(options, queue, held);
-    for (const line of report(drained)) say(line);
-    return drained.left.size === 0 && drained.perhapsDoubled.length === 0 ? DONE : LEFT;
+    const options = { broker, way, clock, random: randomBytes, wait: pause, progress };
+    return await move(options, await broker.open(source), chosen.isTold, say);
   } finally {
     await broker.close();
   }
+}
+
+async function move(options: Drain, queue: DeadLetterQueue, isTold: boolean, say: Say): Promise<number> {
+  const { way } = options;
+  const { held, active, staying, findings } = await findHeld(options, queue);
+  say(`${way.source.name}: ${held.length} held letters.`);
+  if (active > 0) say(`${active} letters are not held: they stay, any tool can read them.`);
+  for (const line of tellWayOut(way, findings)) say(line);
+  if (isBlocked(findings)) {
+    say('Nothing was sent: what is told as "block" has to be seen to first.');
+    return NOT_RUN;
+  }
+  say(`To be moved to "${way.to}": ${held.length - staying}; to be left: ${staying}.`);
+  if (!isTold) {
+    say('Nothing was changed. With --yes this is done.');
+    return DONE;
+  }
+  say('While the office runs it goes on holding letters: stop it first, or drain again afterwards.');
+  const drained = await drain(options, queue, held);
+  for (const line of report(drained)) say(line);
+  return drained.left.size === 0 && drained.perhapsDoubled.length === 0 ? DONE : LEFT;
 }
 
 async function pause(ms: number): Promise<void> {
   await wait(ms);
 }
 
-function report({ planId, moved, overLimit, left, perhapsDoubled }: Drained): string[] {
+function report({ planId, moved, renamed, gone, left, perhapsDoubled }: Drained): string[] {
   const lines = [`Moved ${moved.length} letters; they carry x-replay-id ${planId}.`];
-  if (overLimit > 0) lines.push(`${overLimit} of them had been sent back as often as the catalog allows, or more.`);
+  if (renamed > 0) lines.push(`${renamed} of them have a new message id, and the old one in x-original-message-id.`);
+  if (gone.length > 0) lines.push(`${gone.length} were gone before their turn: ${some(gone)}`);
   for (const [reason, numbers] of left) lines.push(`Left ${numbers.length}, ${reason}: ${some(numbers)}`);
   if (perhapsDoubled.length > 0) {
     lines.push(

@@ -146,7 +146,7 @@ function selectionText(selection: Selection): string {
  * `frozen` in it.
  */
 export async function lookAtTarget(
-  office: Office,
+  office: Pick<Office, 'broker'>,
   source: Source,
   action: Action,
   choices: Choices,
@@ -162,7 +162,7 @@ export async function lookAtTarget(
 }
 
 /** Whether the target takes our link: it is opened and closed again. */
-async function reachFindings(office: Office, source: Source, target: string): Promise<Finding[]> {
+async function reachFindings(office: Pick<Office, 'broker'>, source: Source, target: string): Promise<Finding[]> {
   try {
     await (await office.broker.openTarget(source, target)).close();
     return [];

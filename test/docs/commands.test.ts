@@ -31,6 +31,17 @@ test('a command that is said to be run elsewhere is run there', () => {
   }
 });
 
+const LOOK = 'npm run drain -- "$SOURCE"';
+
+/** What the page of operating shows as the output of {@link LOOK}, with as many letters as there are in `out`. */
+function outputShown(source: string, out: string): string[] {
+  const [, shown = ''] = /\n\n((?: {4}.*\n)+)/.exec(read('docs/operate.md').split(LOOK).at(-1) ?? '') ?? [];
+  const lines = shown.trimEnd().split('\n');
+  expect(lines[0]).toBe(`    ${source}: 2 held letters.`);
+  const count = /: (\d+) held letters/.exec(out)?.[1] ?? '';
+  return lines.map((line) => line.slice(4).replace(/: 2(?=;| held)/, `: ${count}`));
+}
+
 const RUN = COMMANDS.filter(({ command }) => treatmentOf(command)?.kind === 'run');
 
 describe('against an open office', () => {
@@ -43,11 +54,16 @@ describe('against an open office', () => {
     const catalog = z.object({ sources: z.array(z.record(z.string(), z.unknown())) });
     const { sources } = catalog.parse(JSON.parse(read('catalog.json')));
     const topics = { 'order-placed': { notification: {} } };
-    office = await openTestOffice({ sources, topics, queues: { 'notification.order-placed.replay': {} } });
+    office = await openTestOffice({
+      sources,
+      topics,
+      queues: { 'notification.order-placed.replay': {}, [queue]: { DeadLetteringOnMessageExpiration: true } },
+    });
     const { read: READ_KEY, body: BODY_KEY, replay: REPLAY_KEY, discard: DISCARD_KEY } = office.keys;
     const OFFICE = `${office.process.url}/api`;
     Object.assign(env, { OFFICE, READ_KEY, BODY_KEY, REPLAY_KEY, DISCARD_KEY });
     env.ServiceBusConnection = office.broker.connectionString;
+    env.DLO_ADMINISTRATION_URL = `http://127.0.0.1:${office.broker.adminPort}`;
   });
   afterAll(() => office?.close());
 
@@ -99,6 +115,7 @@ describe('against an open office', () => {
     if (status !== undefined) expect(String(status), out).toMatch(/^20\d$/);
     const [, plan] = /"id":"(\d{8}t\d{6}-[a-z2-7]{8})"/.exec(out) ?? [];
     if (plan !== undefined) env.PLAN = plan;
+    if (command === LOOK) for (const shown of outputShown(source, out)) expect(out).toContain(shown);
   });
 
   test('there are commands that were run', () => {

@@ -31,7 +31,7 @@ const ELSEWHERE: readonly (readonly [command: RegExp, file: string, where: RegEx
   [/^npm test$/, '.ci/run', /^npm test\b/m],
   [/^npm run build$/, 'test/integration/bundle.test.ts', /build/],
   [/^npm run conform(?: -- .*)?$/, 'test/conform/conform.test.ts', /runBelief/],
-  [/^npm run archive -- (?:list|show|save|send) .*$/, 'test/integration/archive.test.ts', /run\('send'/],
+  [/^npm run archive -- (?:list|show|save|send) .*$/, 'test/integration/archive.test.ts', /run\(\.\.\.call, '--yes'/],
   [/^npm run broker(?: -- .*)?$/, 'test/broker/command.test.ts', /main\.ts/],
 ];
 

@@ -23,8 +23,8 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** Starts a bench. */
-export async function startBench(): Promise<Bench> {
+/** Starts a bench; `queues`: further ones, with their properties. */
+export async function startBench(queues: Readonly<Record<string, object>> = {}): Promise<Bench> {
   const properties = { LockDuration: 'PT1M', MaxDeliveryCount: 3 };
   const broker = await startBroker({
     config: parseConfig({
@@ -35,6 +35,7 @@ export async function startBench(): Promise<Bench> {
             Queues: [
               { Name: 'orders', Properties: properties },
               { Name: 'parking', Properties: properties },
+              ...Object.entries(queues).map(([Name, own]) => ({ Name, Properties: { ...properties, ...own } })),
             ],
             Topics: [{ Name: 'events', Subscriptions: [{ Name: 'billing', Properties: properties }] }],
           },

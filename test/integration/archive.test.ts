@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../../local/archive.ts';
 import { sourceKey } from '../../shared/catalog.ts';
 import { sequenceNumber as number } from '../../shared/letter.ts';
+import { readLetter } from '../../shared/serviceBus/readLetter.ts';
 import { ARCHIVE_CONTAINER, archiveFolder, archiveName } from '../../shared/store/archive.ts';
 import { sendRaw } from '../harness/exact.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
@@ -50,6 +51,7 @@ beforeAll(async () => {
       { name: 'seen', ...KEPT, mode: 'observe' },
       { name: 'plain', ...KEPT, archive: false },
     ],
+    queues: { remembering: { RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: 'PT10M' } },
   });
 });
 afterEach((context) => {
@@ -347,7 +349,8 @@ test('a source without the wish writes nothing, neither when letters expire nor 
 describe('the command', () => {
   const run = async (...args: string[]) => {
     const said: string[] = [];
-    const env = { ...office.settings, AzureWebJobsStorage: store.connectionString };
+    const administration = { DLO_ADMINISTRATION_URL: `http://127.0.0.1:${office.broker.adminPort}` };
+    const env = { ...office.settings, ...administration, AzureWebJobsStorage: store.connectionString };
     const code = await main(args, env, (line) => said.push(line));
     return { code, said };
   };
@@ -389,7 +392,9 @@ describe('the command', () => {
 
   test('sends a letter once more as a replay would, and leaves its copy', async () => {
     const [first] = await copies('thrown');
-    const { code, said } = await run('send', first?.name ?? '', '--to', 'thrown');
+    const call = ['send', first?.name ?? '', '--to', 'thrown'];
+    expect((await run(...call)).said.at(-1)).toBe('Nothing was changed. With --yes the letter is sent.');
+    const { code, said } = await run(...call, '--yes');
     expect(said.join('\n')).toContain('sent to "thrown"');
     expect(code).toBe(0);
     const receiver = office.client.createReceiver('thrown');
@@ -402,6 +407,21 @@ describe('the command', () => {
     expect(await copies('thrown')).toHaveLength(5);
   });
 
+  test('sends no letter that the target would drop or refuse', async () => {
+    const [first] = await copies('thrown');
+    const call = ['send', first?.name ?? '', '--yes', '--to'];
+    const nowhere = await run(...call, 'nowhere');
+    expect(nowhere.said.join('\n')).toMatch(/^block target-unknown/m);
+    expect(nowhere.code).toBe(2);
+    const dropped = await run(...call, 'remembering');
+    expect(dropped.said.at(-1)).toBe('The letter is not sent: duplicate-window.');
+    expect(dropped.code).toBe(1);
+    expect(office.broker.messages('remembering')).toEqual([]);
+    expect((await run(...call, 'remembering', '--on-duplicate', 'new-id')).code).toBe(0);
+    const [arrived] = office.broker.messages('remembering').map(({ raw }) => readLetter(raw));
+    expect(arrived?.messageId).toMatch(/^\d{8}t\d{6}-\w{8}:\d+$/);
+  });
+
   test.each([
     [['show', 'no-such-blob'], 1, 'there is no "no-such-blob" in the archive'],
     [['send', 'no-such-blob', '--to', 'thrown'], 1, 'there is no "no-such-blob" in the archive'],
@@ -411,6 +431,7 @@ describe('the command', () => {
     [['send', 'x'], 2, 'usage:'],
     [['list', 'x', '--to', 'y'], 2, 'usage:'],
     [['burn'], 2, 'usage:'],
+    [['list', '--yes'], 2, 'usage:'],
     [['list', '--nonsense'], 2, 'nonsense'],
   ])('says what is wrong with %j', async (args, expected, text) => {
     const { code, said } = await run(...args);
