@@ -49,6 +49,7 @@ const HELD: readonly Held[] = [
     Math.floor(constant('BUSY_LIMIT', 'shared/plan/work.ts') / 60_000),
   ],
   ['docs/operate.md', /more than (\d+) KiB /, constant('MAX_BODY', 'shared/http/route.ts') / 1024],
+  ['docs/operate.md', /a property of more than (\S+) characters/, constant('MAX_PROPERTY', 'shared/plan/preflight.ts')],
   ['docs/operate.md', /older than (\d+) hours/, planHours],
   ['docs/operate.md', /They are over after (\d+) days/, planDays],
   ['docs/promises.md', /locks at most (\S+) letters of a chunk/, chunk],
