@@ -8,6 +8,7 @@ import { cancelPlan } from './http/cancelPlan.ts';
 import { collectNow } from './http/collectNow.ts';
 import { createPlan } from './http/createPlan.ts';
 import { discardPlan } from './http/discardPlan.ts';
+import { downloadLetters } from './http/downloadLetters.ts';
 import { getBody } from './http/getBody.ts';
 import { getGroup } from './http/getGroup.ts';
 import { getLetter } from './http/getLetter.ts';
@@ -40,6 +41,7 @@ export const ROUTES = [
   listLetters,
   getLetter,
   getBody,
+  downloadLetters,
   summary,
   listGroups,
   getGroup,

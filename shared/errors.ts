@@ -15,6 +15,12 @@ export const ERRORS = {
     title: 'The request is not valid',
     action: 'Correct the fields named in `errors` and send the request again.',
   },
+  DLO_FILTER_MASKED: {
+    status: 400,
+    title: 'The filter is on something that is masked',
+    action:
+      'Choose by other traits: what is masked cannot be asked for either, or guesses could be tried. Sequence numbers always work.',
+  },
   DLO_BAD_JSON: { status: 400, title: 'The body is not JSON', action: 'Send a JSON object as UTF-8.' },
   DLO_BODY_TOO_LARGE: { status: 413, title: 'The body is too large', action: 'Send at most 256 KiB.' },
   DLO_OPERATOR_MISSING: {

@@ -1,9 +1,11 @@
 /** Which letters: the choice an operator makes, in JSON and as a query string, and whether a record fits it. */
 import { z } from 'zod';
+import type { Source } from './catalog.ts';
 import { ADVICES, CATEGORIES } from './classify/evidence.ts';
 import { type Fingerprint, parseFingerprint } from './classify/fingerprint.ts';
+import { OfficeError } from './errors.ts';
 import { parseSequenceNumber, type SequenceNumber } from './letter.ts';
-import type { LetterRecord } from './store/letterRow.ts';
+import { isHidden, isMasked, type ShownRecord } from './mask.ts';
 
 const text = z.string().min(1).max(4096);
 const texts = z.array(text).min(1).max(100);
@@ -86,8 +88,26 @@ export function selectionToJson(selection: Selection): Record<string, unknown> {
   return json;
 }
 
-/** Whether a recorded letter fits. Values are compared exactly, reasons without regard to case and outer blanks. */
-export function matches(record: LetterRecord, selection: Selection): boolean {
+/**
+ * Throws `DLO_FILTER_MASKED` when a selection asks for what the source masks: whether a guess is right would tell the value.
+ * The other filters see only what is shown.
+ */
+export function refuseMasked(source: Source, selection: Selection): void {
+  const { property, not } = selection;
+  const trait = LIST_TRAITS.find(
+    (one) => isMasked(source, one) && (selection[one] !== undefined || not?.[one] !== undefined),
+  );
+  const isProperty = property !== undefined && isHidden(source, property.name);
+  if (trait === undefined && !isProperty) return;
+  const what = isProperty ? 'a property' : `"${trait}"`;
+  throw new OfficeError(
+    'DLO_FILTER_MASKED',
+    `the selection asks for ${what} whose values are masked in "${source.name}"`,
+  );
+}
+
+/** Whether a recorded letter fits, by what is shown of it. Values are compared exactly, reasons without regard to case and outer blanks. */
+export function matches(record: ShownRecord, selection: Selection): boolean {
   const { letter } = record;
   return (
     PLAIN_TRAITS.every((trait) => fitsLists(trait, traitOf(record, trait), selection)) &&
@@ -100,7 +120,7 @@ export function matches(record: LetterRecord, selection: Selection): boolean {
 }
 
 /** A cause may be named by the fingerprint that an earlier version gave it: runbooks and scripts do. */
-function fitsCause({ fingerprint, formerly }: LetterRecord, { fingerprint: wanted, not }: Selection): boolean {
+function fitsCause({ fingerprint, formerly }: ShownRecord, { fingerprint: wanted, not }: Selection): boolean {
   const isIn = (list: readonly Fingerprint[]) =>
     list.includes(fingerprint) || (formerly !== undefined && list.includes(formerly));
   return (wanted === undefined || isIn(wanted)) && (not?.fingerprint === undefined || !isIn(not.fingerprint));
@@ -114,7 +134,7 @@ function fitsLists(trait: PlainTrait, value: string | undefined, selection: Sele
   return (wanted === undefined || isIn(wanted)) && (unwanted === undefined || !isIn(unwanted));
 }
 
-function traitOf({ classification, letter }: LetterRecord, trait: PlainTrait): string | undefined {
+function traitOf({ classification, letter }: ShownRecord, trait: PlainTrait): string | undefined {
   switch (trait) {
     case 'category':
     case 'advice':
@@ -133,6 +153,6 @@ function within(value: number, from: number | undefined, to: number | undefined)
   return (from === undefined || value >= from) && (to === undefined || value <= to);
 }
 
-function hasProperty(record: LetterRecord, wanted: { name: string; equals: string }): boolean {
+function hasProperty(record: ShownRecord, wanted: { name: string; equals: string }): boolean {
   return record.letter.properties.some(({ name, value }) => name === wanted.name && String(value) === wanted.equals);
 }

@@ -18,6 +18,6 @@ export const getLetter = route({
     const source = sourceNamed(office, params.source);
     const record = await get(office, source, params.sequenceNumber);
     const history = await historyOf(office, source, record);
-    return { status: 200, body: { ...letterView(source, record), ...historyView(history) } };
+    return { status: 200, body: { ...letterView(source, record), ...historyView(office.catalog, source, history) } };
   },
 });

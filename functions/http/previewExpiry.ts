@@ -1,6 +1,7 @@
 import { none, route } from '../../shared/http/route.ts';
 import { sourcePath } from '../../shared/http/schemas.ts';
 import { iso, letterLine } from '../../shared/http/views.ts';
+import { shownRecord } from '../../shared/mask.ts';
 import { sourceNamed } from '../../shared/office.ts';
 import { previewExpiry as preview } from '../../shared/retention/expire.ts';
 
@@ -14,7 +15,9 @@ export const previewExpiry = route({
   params: sourcePath,
   query: none,
   handle: async (office, { params }) => {
-    const { cutoff, count, more, letters } = await preview(office, sourceNamed(office, params.source), 100);
-    return { status: 200, body: { seenUntil: iso(cutoff), count, more, letters: letters.map(letterLine) } };
+    const source = sourceNamed(office, params.source);
+    const { cutoff, count, more, letters } = await preview(office, source, 100);
+    const lines = letters.map((letter) => letterLine(shownRecord(source, letter)));
+    return { status: 200, body: { seenUntil: iso(cutoff), count, more, letters: lines } };
   },
 });

@@ -1,20 +1,27 @@
+import type { EncodedMessage } from '../broker.ts';
 import type { Source } from '../catalog.ts';
 import { OfficeError } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';
+import { shownLetter } from '../mask.ts';
 import type { Office } from '../office.ts';
 
-/** One section of a body: as text when it is valid UTF-8, else base64. */
-type Section = { readonly text: string } | { readonly base64: string };
+/** One section of a body: as text, or as base64 and why it is no text. */
+type Section =
+  | { readonly text: string }
+  | { readonly base64: string; readonly binary: 'not-utf-8' | 'control-characters' };
+
+/** A body's sections, and whether only the first bytes are there. */
+export interface ShownSections {
+  readonly sections: readonly Section[];
+  readonly cut: boolean;
+}
 
 /** A body as shown. */
-export interface BodyView {
+export interface BodyView extends ShownSections {
   readonly sequenceNumber: SequenceNumber;
   readonly kind: string;
   readonly contentType: string | null;
   readonly bytes: number;
-  readonly sections: readonly Section[];
-  /** True when only the first `max` bytes are shown. */
-  readonly cut: boolean;
 }
 
 /**
@@ -43,24 +50,39 @@ export async function readBody(
     await office.store.audit.close(audit, read === undefined ? 'not there' : 'shown', office.clock());
     if (read === undefined) throw new OfficeError('DLO_BODY_GONE', `message ${number} is not in the dead-letter queue`);
     const { letter, message } = read;
-    const sections: Section[] = [];
-    let room = max;
-    for (const content of office.broker.bodyOf(message)) {
-      if (room <= 0) break;
-      sections.push(show(content.subarray(0, room)));
-      room -= content.length;
-    }
     const { kind, bytes } = letter.body;
-    return { sequenceNumber: number, kind, contentType: letter.contentType ?? null, bytes, sections, cut: room < 0 };
+    const contentType = shownLetter(source, letter).contentType ?? null;
+    return { sequenceNumber: number, kind, contentType, bytes, ...sectionsOf(office, message, max) };
   } finally {
     await queue.close();
   }
 }
 
-function show(content: Buffer): Section {
+/** The first `max` bytes of a message's body, section by section. */
+export function sectionsOf(office: Office, message: EncodedMessage, max: number): ShownSections {
+  const sections: Section[] = [];
+  let room = max;
+  let isCut = false;
+  for (const content of office.broker.bodyOf(message)) {
+    const isWhole = content.length <= room;
+    isCut ||= !isWhole;
+    if (room > 0 || isWhole) sections.push(show(content.subarray(0, room), isWhole));
+    room = Math.max(0, room - content.length);
+  }
+  return { sections, cut: isCut };
+}
+
+// What no text has, but a binary format that happens to be valid UTF-8 has: shown as text it would not be what was sent.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+
+function show(content: Buffer, isWhole: boolean): Section {
+  const base64 = () => content.toString('base64');
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content) };
+    // What was cut may end in the middle of a character.
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content, { stream: !isWhole });
+    return CONTROLS.test(text) ? { base64: base64(), binary: 'control-characters' } : { text };
   } catch {
-    return { base64: content.toString('base64') };
+    return { base64: base64(), binary: 'not-utf-8' };
   }
 }

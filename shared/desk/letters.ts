@@ -2,8 +2,9 @@
 import type { Source } from '../catalog.ts';
 import { OfficeError } from '../errors.ts';
 import { parseSequenceNumber, type SequenceNumber } from '../letter.ts';
+import { type ShownRecord, shownRecord } from '../mask.ts';
 import type { Office } from '../office.ts';
-import { matches, type Selection } from '../selection.ts';
+import { matches, refuseMasked, type Selection } from '../selection.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most records that one list call looks through; a sparse selection comes back with a continuation instead of late. */
@@ -16,12 +17,13 @@ export async function listLetters(
   selection: Selection,
   top: number,
   continuation: string | undefined,
-): Promise<{ records: LetterRecord[]; unreadable: number; continuation: SequenceNumber | undefined }> {
+): Promise<{ records: ShownRecord[]; unreadable: number; continuation: SequenceNumber | undefined }> {
   const from = continuation === undefined ? undefined : parseSequenceNumber(continuation);
   if (continuation !== undefined && from === undefined) {
     throw new OfficeError('DLO_BAD_REQUEST', 'query.continuation: is not one that a list has returned');
   }
-  const records: LetterRecord[] = [];
+  refuseMasked(source, selection);
+  const records: ShownRecord[] = [];
   let lookedAt = 0;
   let unreadable = 0;
   const onUnreadable = () => unreadable++;
@@ -31,7 +33,8 @@ export async function listLetters(
       return { records, unreadable, continuation: record.letter.sequenceNumber };
     }
     lookedAt++;
-    if (matches(record, selection)) records.push(record);
+    const shown = shownRecord(source, record);
+    if (matches(shown, selection)) records.push(shown);
   }
   return { records, unreadable, continuation: undefined };
 }
@@ -71,7 +74,7 @@ export async function summarise(office: Office, sources: readonly Source[], by: 
   const lines = new Map<string | null, { key: string | null; count: number; firstSeen: number; lastSeen: number }>();
   for (const source of sources) {
     for await (const record of office.store.letters.open(source.key)) {
-      const key = trait(source, record, by);
+      const key = trait(source, shownRecord(source, record), by);
       const line = lines.get(key);
       const seen = record.firstSeen;
       if (line === undefined) lines.set(key, { key, count: 1, firstSeen: seen, lastSeen: seen });
@@ -85,11 +88,7 @@ export async function summarise(office: Office, sources: readonly Source[], by: 
   return [...lines.values()].sort((a, b) => b.count - a.count || String(a.key).localeCompare(String(b.key)));
 }
 
-function trait(
-  source: Source,
-  { classification, firstSeen, fingerprint }: LetterRecord,
-  by: SummaryKey,
-): string | null {
+function trait(source: Source, { classification, firstSeen, fingerprint }: ShownRecord, by: SummaryKey): string | null {
   switch (by) {
     case 'source':
       return source.name;

@@ -21,17 +21,23 @@ type Where = { readonly key: SourceKey; readonly name: string };
 export async function countLetters(
   office: Office,
   source: Where,
-  letters: readonly { readonly letter: Letter; readonly classification: Classification }[],
+  letters: readonly {
+    readonly letter: Letter;
+    readonly classification: Classification;
+    readonly formerly?: Fingerprint;
+  }[],
   recorded: readonly Recorded[],
   now: number,
 ): Promise<void> {
   try {
     const groups = new Map<Fingerprint, Group>();
-    for (const [i, { letter, classification }] of letters.entries()) {
+    for (const [
+      i,
+      { letter, classification, formerly = formerFingerprint(classification.evidence) },
+    ] of letters.entries()) {
       if (recorded[i] === 'known') continue;
       const { category, advice, evidence, label } = classification;
       const { fingerprint, words } = causeOf(evidence, source.key);
-      const formerly = formerFingerprint(evidence);
       const { messageType } = evidence;
       const seen = { number: letter.sequenceNumber, category, advice, messageType, at: now, open: true };
       addTo(groups, groupOf({ ...seen, fingerprint, cause: label ?? words, formerly }));

@@ -1,25 +1,22 @@
 import type { Source } from '../catalog.ts';
 import type { Evidence, Sign } from '../classify/evidence.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
-import { isMasked, MASKED, textMasker } from './masking.ts';
+import type { ShownRecord } from '../mask.ts';
 
-/** What was found out about a letter's death, layer by layer. Names in the catalog's `mask` hold here too. */
-export function classificationView(source: Source, { letter, classification }: LetterRecord) {
-  const shownText = textMasker(source, letter);
-  const shown = (evidence: Evidence) => evidenceView(source, evidence, shownText);
+/** What was found out about a letter's death, layer by layer. */
+export function classificationView(source: Source, { classification }: ShownRecord) {
   return {
     runbook: classification.runbook ?? source.runbook ?? null,
-    evidence: shown(classification.evidence),
+    evidence: evidenceView(classification.evidence),
     dialects: classification.dialects,
     layers: classification.layers.map(({ dialect, layer, evidence }) => ({
       dialect,
       layer,
-      evidence: shown(evidence),
+      evidence: evidenceView(evidence),
     })),
     violations: classification.violations ?? [],
     unread: classification.unread ?? [],
     signs: (classification.signs ?? []).map((sign) => ({ sign, means: MEANS[sign] })),
-    ...(classification.error !== undefined && { classifyError: shownText(classification.error) }),
+    ...(classification.error !== undefined && { classifyError: classification.error }),
   };
 }
 
@@ -35,11 +32,7 @@ const MEANS: Readonly<Record<Sign, string>> = {
     'the text says that the body cannot be read, and it is text in UTF-8: look at the format that the consumer expects',
 };
 
-function evidenceView(source: Source, evidence: Evidence, shownText: (text: string) => string) {
-  const entries = Object.entries(evidence).map(([field, value]: [string, string | number]) => {
-    if (isMasked(source, field)) return [field, MASKED];
-    if (field === 'failedAt') return [field, new Date(value).toISOString()];
-    return [field, typeof value === 'string' ? shownText(value) : value];
-  });
-  return Object.fromEntries(entries) as Record<string, string | number>;
+function evidenceView(evidence: Evidence) {
+  const { failedAt, ...rest } = evidence;
+  return { ...rest, ...(failedAt !== undefined && { failedAt: new Date(failedAt).toISOString() }) };
 }

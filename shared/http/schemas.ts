@@ -55,6 +55,27 @@ const lists = {
   fingerprint: list(fingerprintSchema),
 };
 
+/** `name:value`. A colon in the name is written `\:` and a backslash before one `\\`; any other backslash is itself. */
+const propertyQuery = z
+  .string()
+  .max(4096 + 512)
+  .describe('name:value, compared as text. A colon in the name is written \\:, as in http\\://host/path:value')
+  .transform((pair, context) => {
+    let name = '';
+    for (let i = 0; i < pair.length; i++) {
+      const isEscaped = pair[i] === '\\' && (pair[i + 1] === ':' || pair[i + 1] === '\\');
+      if (pair[i] === ':') {
+        const equals = pair.slice(i + 1);
+        if (name !== '' && name.length <= 256 && equals.length <= 4096) return { name, equals };
+        break;
+      }
+      if (isEscaped) i++;
+      name += pair[i];
+    }
+    context.addIssue({ code: 'custom', message: 'must be name:value, a colon in the name written as \\:' });
+    return z.NEVER;
+  });
+
 /** The selection as query parameters: lists by repeating a name, `notReason` and so on to leave out, `property=name:value`. */
 export const selectionQuery = z.strictObject({
   ...lists,
@@ -72,11 +93,7 @@ export const selectionQuery = z.strictObject({
   seenTo: selectionSchema.shape.seenTo,
   enqueuedFrom: selectionSchema.shape.enqueuedFrom,
   enqueuedTo: selectionSchema.shape.enqueuedTo,
-  property: z
-    .string()
-    .regex(/^[^:]{1,256}:[\s\S]{0,4096}$/, 'must be name:value')
-    .transform((pair) => ({ name: pair.slice(0, pair.indexOf(':')), equals: pair.slice(pair.indexOf(':') + 1) }))
-    .optional(),
+  property: propertyQuery.optional(),
   minReplayCount: queryNumber(0, 1_000_000).optional(),
   maxReplayCount: queryNumber(0, 1_000_000).optional(),
 });

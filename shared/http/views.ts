@@ -1,15 +1,16 @@
 /** How the office shows what it knows: times as ISO 8601 in UTC, sequence numbers as text, secrets masked. */
-import type { Source } from '../catalog.ts';
+import type { Catalog, Source } from '../catalog.ts';
 import type { Counted } from '../counter.ts';
+import type { Download } from '../desk/download.ts';
 import type { History } from '../desk/history.ts';
 import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter } from '../letter.ts';
+import { type Masking, type ShownRecord, shownRecord } from '../mask.ts';
 import { suggestedTarget } from '../plan/origin.ts';
 import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { classificationView } from './evidenceView.ts';
-import { maskedProperty, textMasker } from './masking.ts';
 
 /** ISO 8601, or `null` for no time. */
 export function iso(ms: number | undefined): string | null {
@@ -46,7 +47,7 @@ function counterView(counted: Counted | undefined) {
 }
 
 /** One line of a list of letters. */
-export function letterLine(record: LetterRecord) {
+export function letterLine(record: ShownRecord) {
   const { letter, classification } = record;
   return {
     sequenceNumber: letter.sequenceNumber,
@@ -70,11 +71,24 @@ export function letterLine(record: LetterRecord) {
 
 /** Everything that is recorded of a letter. */
 export function letterView(source: Source, record: LetterRecord) {
+  return shownLetterView(source, shownRecord(source, record));
+}
+
+/** A page of letters with bodies: a line of JSON each, and one that says where it goes on. */
+export function downloadLines(source: Source, { letters, unreadable, continuation }: Download): string {
+  const lines = letters.map(({ record, body }) => {
+    const view = shownLetterView(source, record);
+    return { ...view, body: { ...view.body, ...(body ?? { sections: null, cut: false }) } };
+  });
+  return `${[...lines, { continuation: continuation ?? null, unreadable }].map((line) => JSON.stringify(line)).join('\n')}\n`;
+}
+
+function shownLetterView(source: Source, record: ShownRecord) {
   const { letter } = record;
   const { description } = record.classification.evidence;
   return {
     ...letterLine(record),
-    description: description === undefined ? null : textMasker(source, letter)(description),
+    description: description ?? null,
     cause: record.cause,
     ...classificationView(source, record),
     deliveryCount: letter.deliveryCount,
@@ -87,7 +101,7 @@ export function letterView(source: Source, record: LetterRecord) {
     replyTo: letter.replyTo ?? null,
     suggestedTarget: suggestedTarget(source, letter) ?? null,
     timeToLiveMs: letter.timeToLive ?? null,
-    properties: letter.properties.map((property) => maskedProperty(source, property)),
+    properties: letter.properties,
     body: letter.body,
     replay: replayView(letter),
     maybeSentBy: record.maybeSentBy ?? null,
@@ -108,16 +122,21 @@ export function fateView({ closed }: LetterRecord) {
   return closed === undefined ? null : { fate: closed.fate, at: iso(closed.at), planId: closed.planId ?? null };
 }
 
-/** Earlier deaths, latest first, and why there are no more. */
-export function historyView({ lives, end }: History) {
+/** Earlier deaths, latest first, and why there are no more. Masked as the letter is and as where each of them lay. */
+export function historyView(catalog: Catalog, source: Source, { lives, end }: History) {
   return {
-    history: lives.map(({ sourceName, record }) => ({
-      source: sourceName,
-      ...letterLine(record),
-      cause: record.cause,
-      failedAt: iso(record.classification.evidence.failedAt),
-      fate: fateView(record),
-    })),
+    history: lives.map(({ sourceName, record: recorded }) => {
+      const there = catalog.sources.find(({ key }) => key === recorded.source);
+      const masking: Masking = { mask: [...source.mask, ...(there?.mask ?? [])] };
+      const record = shownRecord(masking, recorded);
+      return {
+        source: sourceName,
+        ...letterLine(record),
+        cause: record.cause,
+        failedAt: iso(record.classification.evidence.failedAt),
+        fate: fateView(record),
+      };
+    }),
     historyEnd: end,
   };
 }

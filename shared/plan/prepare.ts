@@ -10,8 +10,9 @@ import {
   type PlanId,
   type SequenceNumber,
 } from '../letter.ts';
+import { shownRecord } from '../mask.ts';
 import type { Office } from '../office.ts';
-import { matches, type Selection, selectionToJson } from '../selection.ts';
+import { matches, refuseMasked, type Selection, selectionToJson } from '../selection.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { type IdDigest, idDigest } from '../store/sends.ts';
@@ -80,6 +81,7 @@ export async function createPlan(
   operator: string,
   deadline: number,
 ): Promise<PlanHead> {
+  refuseMasked(source, request.selection);
   const selection = selectionText(request.selection);
   const { facts, findings } = await lookAtTarget(office, source, request.action, request.choices);
   const now = office.clock();
@@ -232,7 +234,7 @@ async function layOut(
     plannedRefusal(source, journal.head, record, office.clock(), holds, ids.lastSend(record.letter));
   for await (const record of records) {
     if (from !== undefined && compareSequenceNumbers(record.letter.sequenceNumber, from) < 0) {
-      if (matches(record, selection) && refuse(record) === undefined) ids.add(record.letter);
+      if (matches(shownRecord(source, record), selection) && refuse(record) === undefined) ids.add(record.letter);
       continue;
     }
     isBehind = false;
@@ -242,7 +244,8 @@ async function layOut(
     }
     batch.looked++;
     const isReached = source.mode === 'defer' || journal.head.looked + batch.looked <= office.reach;
-    if (!matches(record, selection)) continue;
+    const shown = shownRecord(source, record);
+    if (!matches(shown, selection)) continue;
     const { letter } = record;
     const { action, choices, facts } = journal.head;
     const maybeDuplicate = action === 'replay' && record.maybeSentBy !== undefined;
@@ -250,7 +253,7 @@ async function layOut(
       await flush(journal, batch, letter.sequenceNumber);
       batch = newBatch();
     }
-    if (letter.deadLetterSource !== undefined) batch.notes.push((findings) => tellOrigin(findings, letter));
+    if (letter.deadLetterSource !== undefined) batch.notes.push((findings) => tellOrigin(findings, shown.letter));
     const refused = isReached ? refuse(record) : 'out-of-reach';
     const isRepeated = refused === undefined && ids.add(letter) === 'repeated';
     if (isRepeated) batch.notes.push((findings) => countRepeated(findings, choices));
@@ -260,7 +263,7 @@ async function layOut(
       batch.letters.push({ number: letter.sequenceNumber, identity: identityDigest(letter) });
       batch.bytes += letter.bytes + OVERHEAD;
       const now = office.clock();
-      batch.tallies.push((tally) => countLetter(tally, record, now));
+      batch.tallies.push((tally) => countLetter(tally, shown, now));
       if (action === 'replay' && choices.target !== 'sandbox') {
         batch.notes.push((findings) => countMaybeSent(countExpiry(findings, facts, letter, timeToLive), record));
         if (cameBack.has(record.fingerprint)) {

@@ -1,6 +1,6 @@
 /** What kinds of letters a plan holds, counted while it is prepared. Values only. */
 import { z } from 'zod';
-import type { LetterRecord } from '../store/letterRow.ts';
+import type { ShownRecord } from '../mask.ts';
 
 const counts = z.record(z.string(), z.number());
 
@@ -28,7 +28,7 @@ const AGES: readonly (readonly [string, number])[] = [
 /** `tally` with one more letter. Beyond 40 reasons the rest are counted as `(other)`: a sender may make up any number. */
 export function countLetter(
   tally: PlanTally,
-  { classification, letter, firstSeen }: LetterRecord,
+  { classification, letter, firstSeen }: ShownRecord,
   now: number,
 ): PlanTally {
   const reason = (classification.evidence.reason ?? '(none)').slice(0, 200);

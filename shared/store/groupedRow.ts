@@ -4,7 +4,8 @@ import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
 import type { Sighting } from '../groups/group.ts';
 import type { SequenceNumber } from '../letter.ts';
-import { type LetterRecord, sequenceNumber } from './letterRow.ts';
+import { MASKED } from '../mask.ts';
+import { hiddenCell, type LetterRecord, sequenceNumber } from './letterRow.ts';
 import { fingerprintCell, time } from './rows.ts';
 
 /** Stands for rows of before there were groups, and for those that another version has put into theirs. */
@@ -24,13 +25,14 @@ export const sightingRow = groupedRow.extend({
   cause: z.string().optional().catch(undefined),
   formerly: fingerprintCell.optional().catch(undefined),
   messageType: z.string().optional().catch(undefined),
+  hidden: hiddenCell.optional(),
   returnedAt: time.optional().catch(undefined),
 });
 export type SightingRow = z.infer<typeof sightingRow>;
 
 /** A letter as groups see it, in the group given. */
 export function toSighting(
-  { sequenceNumber, category, advice, fate, firstSeen, messageType, returnedAt }: SightingRow,
+  { sequenceNumber, category, advice, fate, firstSeen, messageType, hidden, returnedAt }: SightingRow,
   {
     fingerprint,
     cause,
@@ -38,7 +40,8 @@ export function toSighting(
   }: Pick<LetterRecord, 'fingerprint' | 'cause'> & { formerly?: Fingerprint | undefined },
 ): Sighting {
   const group = { fingerprint, cause, formerly };
-  const what = { category, advice, messageType: messageType || undefined };
+  const type = hidden?.includes('messageType') ? MASKED : messageType;
+  const what = { category, advice, messageType: type || undefined };
   const replay = { sent: fate === 'replayed', returnedAt };
   return { ...group, ...what, ...replay, number: sequenceNumber, at: firstSeen, open: fate === 'open' };
 }
@@ -69,7 +72,7 @@ export interface Grouped {
 
 /** A record as groups see it. */
 export function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
-  const { letter, classification, fingerprint, cause, firstSeen, closed } = record;
+  const { letter, classification, fingerprint, cause, firstSeen, closed, hidden = [] } = record;
   return {
     number: letter.sequenceNumber,
     fingerprint,
@@ -77,7 +80,7 @@ export function sightingOf(record: LetterRecord, returnedAt: number): Sighting {
     formerly: record.formerly,
     category: classification.category,
     advice: classification.advice,
-    messageType: classification.evidence.messageType,
+    messageType: hidden.includes('messageType') ? MASKED : classification.evidence.messageType,
     at: firstSeen,
     open: closed === undefined,
     returnedAt,

@@ -14,6 +14,7 @@ import {
   parseSequenceNumber,
   type SourceKey,
 } from '../letter.ts';
+import type { Shown } from '../mask.ts';
 import { foundCell, foundText, NOTHING_FOUND } from './foundCell.ts';
 import { Cutter, checked, cutCell, dateCell, fingerprintCell, json, numberKey, time } from './rows.ts';
 import type { RowWrite, StoredRow } from './table.ts';
@@ -40,6 +41,8 @@ export interface LetterRecord {
   readonly cut: readonly string[];
   /** Why the store did not take the whole record; then what the message says in words is not on it. */
   readonly refused?: string;
+  /** Fields in which something was hidden when the record was written, see shared/mask.ts. */
+  readonly hidden?: readonly string[];
   /** A plan that may have sent it already, although the letter is still here. */
   readonly maybeSentBy?: PlanId;
   /** Absent while the letter is open. */
@@ -59,6 +62,8 @@ export const sequenceNumber = z.string().transform((text, context) => {
   context.addIssue({ code: 'custom', message: 'is not a sequence number' });
   return z.NEVER;
 });
+/** Names of fields, none of which has a comma. */
+export const hiddenCell = z.string().transform((text) => (text === '' ? [] : text.split(',')));
 const planId = z.string().transform((text) => parsePlanId(text));
 
 const rowSchema = z.object({
@@ -108,6 +113,8 @@ const rowSchema = z.object({
   found: foundCell.optional(),
   firstSeen: time,
   cut: json(z.array(z.string())),
+  /** Absent in rows written before texts were hidden by value. */
+  hidden: hiddenCell.optional(),
   /** Absent in rows written before there were bare records. */
   refused: z.string().optional(),
   fate: z.enum(['open', ...FATES]),
@@ -122,7 +129,14 @@ export function fromRow(row: StoredRow): LetterRecord {
 }
 
 /** The row of a letter seen for the first time. */
-export function toRow(source: SourceKey, office: string, letter: Letter, found: Classification, now: number): RowWrite {
+export function toRow(
+  source: SourceKey,
+  office: string,
+  letter: Letter,
+  found: Classification,
+  now: number,
+  shown: Shown = { classification: found, hidden: [] },
+): RowWrite {
   const cutter = new Cutter();
   const properties = fittingProperties(letter.properties, cutter);
   return {
@@ -157,8 +171,9 @@ export function toRow(source: SourceKey, office: string, letter: Letter, found: 
     replayOf: letter.replay.of,
     replayedAt: dateCell(letter.replay.at),
     ...foundCells(found, cutter),
-    ...causeCells(source, found),
+    ...causeCells(source, shown.classification),
     formerly: formerFingerprint(found.evidence),
+    hidden: shown.hidden.join(','),
     firstSeen: new Date(now),
     cut: cutCell(cutter.cut),
     refused: '',
@@ -173,6 +188,7 @@ const BARE: Readonly<Record<string, string | undefined>> = {
   contentType: undefined,
   to: undefined,
   replyTo: undefined,
+  deadLetterSource: undefined,
   reason: undefined,
   description: undefined,
   properties: '[]',
@@ -222,7 +238,7 @@ function foundCells(found: Classification, cutter: Cutter) {
   };
 }
 
-/** The cause, in the words of the rule that knows it where one does. */
+/** The group and cause, of what may be shown: they stand in lists, signals and head lines. In the words of the rule that knows it where one does. */
 function causeCells(source: SourceKey, { evidence, label }: Pick<Classification, 'evidence' | 'label'>) {
   const { fingerprint, words } = causeOf(evidence, source);
   return { fingerprint, cause: label ?? words };
@@ -232,7 +248,12 @@ function causeCells(source: SourceKey, { evidence, label }: Pick<Classification,
  * What changes in the row of `record` when its letter is judged anew. `isReread`: the letter itself was read again; else the
  * evidence is the recorded one, and what was cut of it stays cut.
  */
-export function toRejudged(record: LetterRecord, found: Classification, isReread: boolean): RowWrite {
+export function toRejudged(
+  record: LetterRecord,
+  found: Classification,
+  isReread: boolean,
+  shown: Shown = { classification: found, hidden: [] },
+): RowWrite {
   const cutter = new Cutter();
   const cells = foundCells(found, cutter);
   const kept = record.cut.filter((name) => !isReread || !/^(?:evidence(?:\.|$)|layers$|error$)/.test(name));
@@ -240,8 +261,9 @@ export function toRejudged(record: LetterRecord, found: Classification, isReread
     partitionKey: record.source,
     rowKey: numberKey(record.letter.sequenceNumber),
     ...cells,
-    ...causeCells(record.source, found),
+    ...causeCells(record.source, shown.classification),
     formerly: record.formerly,
+    hidden: [...new Set([...shown.hidden, ...(isReread ? [] : (record.hidden ?? []))])].join(','),
     // Made of recorded evidence, which may be cut, it could be another one.
     ...(!isReread && { fingerprint: record.fingerprint }),
     cut: cutCell([...kept, ...cutter.cut]),
@@ -255,7 +277,8 @@ export function toRegrouped({ source, letter, fingerprint, cause, formerly }: Le
 }
 
 /** Whether a classification would be stored just as the record has it. */
-export function isStoredAlike(record: LetterRecord, found: Classification): boolean {
+export function isStoredAlike(record: LetterRecord, found: Classification, hidden: readonly string[] = []): boolean {
+  if (!hidden.every((field) => record.hidden?.includes(field))) return false;
   const cells = (one: Classification) => {
     const { found: text, ...columns } = foundCells(one, new Cutter());
     return { ...columns, found: JSON.parse(text) as unknown };
@@ -309,6 +332,7 @@ function toRecord(row: z.infer<typeof rowSchema>): LetterRecord {
     firstSeen: row.firstSeen,
     cut: row.cut,
     ...(row.refused && { refused: row.refused }),
+    ...(row.hidden !== undefined && row.hidden.length > 0 && { hidden: row.hidden }),
     ...(row.maybeSentBy !== undefined && { maybeSentBy: row.maybeSentBy }),
     ...(row.fate !== 'open' && {
       closed: { fate: row.fate, at: row.closedAt ?? 0, ...(row.closedBy !== undefined && { planId: row.closedBy }) },

@@ -12,6 +12,7 @@ import {
   type SequenceNumber,
   type SourceKey,
 } from '../letter.ts';
+import type { Shown } from '../mask.ts';
 import { inParallel } from '../parallel.ts';
 import type { StorageConnection } from './connection.ts';
 import {
@@ -91,12 +92,12 @@ export class LetterStore {
    */
   async record(
     source: SourceKey,
-    letters: readonly { letter: Letter; classification: Classification }[],
+    letters: readonly { letter: Letter; classification: Classification; shown?: Shown }[],
     now: number,
   ): Promise<Recorded[]> {
-    const made = letters.map(({ letter, classification }) => ({
+    const made = letters.map(({ letter, classification, shown }) => ({
       letter,
-      row: toRow(source, this.#office, letter, classification, now),
+      row: toRow(source, this.#office, letter, classification, now, shown),
     }));
     return (await inParallel(inWrites(made), (part) => this.#recordPart(part))).flat();
   }
@@ -167,11 +168,15 @@ export class LetterStore {
    * all that is read from the message stay. Returns how many were written.
    */
   async rejudge(
-    changes: readonly (VersionedLetter & { readonly classification: Classification; readonly isReread: boolean })[],
+    changes: readonly (VersionedLetter & {
+      readonly classification: Classification;
+      readonly isReread: boolean;
+      readonly shown?: Shown;
+    })[],
   ): Promise<number> {
     const made = changes.map((change) => ({
       ...change,
-      row: toRejudged(change.record, change.classification, change.isReread),
+      row: toRejudged(change.record, change.classification, change.isReread, change.shown),
     }));
     let written = 0;
     for (const part of inWrites(made)) written += await this.#rejudgePart(part);

@@ -4,7 +4,8 @@ import type { Source } from '../catalog.ts';
 import type { Category, Classification } from '../classify/evidence.ts';
 import { errorText } from '../errors.ts';
 import { recount } from '../groups/keep.ts';
-import { compareSequenceNumbers, isSameMessage, type SequenceNumber } from '../letter.ts';
+import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
+import { shownOf } from '../mask.ts';
 import type { Office } from '../office.ts';
 import { isStoredAlike } from '../store/letterRow.ts';
 import type { VersionedLetter } from '../store/letters.ts';
@@ -78,7 +79,9 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
   };
   const finish = async (part: readonly VersionedLetter[]) => {
     const judged = await looking.judge(part);
-    const changes = judged.filter(({ record, classification }) => !isStoredAlike(record, classification));
+    const changes = judged
+      .map((one) => ({ ...one, shown: shownOf(source, one.letter, one.classification) }))
+      .filter(({ record, classification, shown }) => !isStoredAlike(record, classification, shown.hidden));
     tally.changed += await office.store.letters.rejudge(changes);
     for (const { record, classification, isReread, isMissing } of judged) {
       tally.lookedAt++;
@@ -111,6 +114,8 @@ async function work(office: Office, source: Source, slice: Slice): Promise<Recla
 /** A record with its new judgement. */
 interface Judged extends VersionedLetter {
   readonly classification: Classification;
+  /** As it was read again, else as recorded. */
+  readonly letter: Letter;
   /** Its message was read again. */
   readonly isReread: boolean;
   /** Its message had to be read again and is not there. */
@@ -142,16 +147,16 @@ class Looking {
       const { letter, classification } = record;
       if (!numbers.has(letter.sequenceNumber)) {
         const again = classifier.judgeAgain(this.#source, letter, classification);
-        return { record, etag, classification: again, isReread: false, isMissing: false };
+        return { record, etag, letter, classification: again, isReread: false, isMissing: false };
       }
       const found = read.get(letter.sequenceNumber);
       // A number that now belongs to another message is for the next survey to record.
       if (found === undefined || !isSameMessage(found.letter, letter)) {
-        return { record, etag, classification, isReread: false, isMissing: true };
+        return { record, etag, letter, classification, isReread: false, isMissing: true };
       }
       const sections = () => broker.bodyOf(found.message);
       const anew = classifier.classify(this.#source, found.letter, sections);
-      return { record, etag, classification: anew, isReread: true, isMissing: false };
+      return { record, etag, letter: found.letter, classification: anew, isReread: true, isMissing: false };
     });
   }
 

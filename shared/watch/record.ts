@@ -1,7 +1,9 @@
 import type { ReadLetter } from '../broker.ts';
 import type { Source } from '../catalog.ts';
+import { formerFingerprint } from '../classify/former/fingerprint.ts';
 import { countLetters, countReturned } from '../groups/keep.ts';
 import type { SequenceNumber } from '../letter.ts';
+import { shownOf } from '../mask.ts';
 import type { Office } from '../office.ts';
 import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
 import { isReturned } from './returned.ts';
@@ -18,22 +20,28 @@ export async function recordLetters(
 ): Promise<SequenceNumber[]> {
   if (read.length === 0) return [];
   const now = office.clock();
-  const classified = read.map(({ letter, message }) => ({
-    letter,
-    classification: office.classifier.classify(source, letter, () => office.broker.bodyOf(message)),
+  const classified = read.map(({ letter, message }) => {
+    const classification = office.classifier.classify(source, letter, () => office.broker.bodyOf(message));
+    return { letter, classification, shown: shownOf(source, letter, classification) };
+  });
+  // Groups, signals and plans are told only what may be shown.
+  const told = classified.map(({ classification, shown }) => ({
+    ...shown,
+    // An earlier version made its groups of all there is; it is no more than a name.
+    formerly: formerFingerprint(classification.evidence),
   }));
   const met = await office.store.letters.record(source.key, classified, now);
   const recorded = met.map((one) => (one === 'closed' ? 'known' : one));
-  await countLetters(office, source, classified, recorded, now);
-  tellRecorded(office, source, classified, recorded);
-  for (const [i, { letter, classification }] of classified.entries()) {
+  await countLetters(office, source, told, recorded, now);
+  tellRecorded(office, source, told, recorded);
+  for (const [i, { letter, shown }] of classified.entries()) {
     const { planId } = letter.replay;
     if (planId === undefined || !(await isReturned(office, source, letter, planId))) continue;
     await office.store.plans.addReturned(planId, {
       source: source.key,
       number: letter.sequenceNumber,
       of: letter.replay.of,
-      reason: classification.evidence.reason ?? '',
+      reason: shown.classification.evidence.reason ?? '',
       at: now,
     });
     await countReturned(office, planId, letter.replay.of, now);

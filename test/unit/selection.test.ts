@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { selectionOf, selectionQuery } from '../../shared/http/schemas.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
+import { shownRecord } from '../../shared/mask.ts';
 import { matches, selectionSchema, selectionToJson } from '../../shared/selection.ts';
 import { aRecord, NOW, NUMBER } from '../harness/values.ts';
 
 type Json = Record<string, unknown>;
 
-const fits = (selection: Json, record = aRecord()) => matches(record, selectionSchema.parse(selection));
+const fits = (selection: Json, record = aRecord()) =>
+  matches(shownRecord({ mask: [] }, record), selectionSchema.parse(selection));
 const iso = (ms: number) => new Date(ms).toISOString();
 
 const record = aRecord(
@@ -257,4 +259,32 @@ test('numbers beyond 2^53 are told apart', () => {
   expect(fits({ sequenceNumber: ['9007199254740993'] }, wide)).toBe(true);
   expect(fits({ sequenceNumber: ['9007199254740992'] }, wide)).toBe(false);
   expect(fits({ sequenceNumber: [NUMBER] })).toBe(true);
+});
+
+describe('a property in a query', () => {
+  const parsed = (property: string) => selectionQuery.safeParse({ property }).data?.property;
+
+  it.each([
+    ['tenant:a', 'tenant', 'a'],
+    ['tenant:', 'tenant', ''],
+    ['tenant:a:b\\:c', 'tenant', 'a:b\\:c'],
+    ['http\\://host/path:x', 'http://host/path', 'x'],
+    ['a\\b:x', 'a\\b', 'x'],
+    ['a\\\\:x', 'a\\', 'x'],
+  ])('%s', (text, name, equals) => {
+    expect(parsed(text)).toEqual({ name, equals });
+  });
+
+  it.each([
+    '',
+    ':',
+    ':x',
+    'tenant',
+    'http\\://host',
+    `${'n'.repeat(257)}:x`,
+    `n:${'x'.repeat(4097)}`,
+    '\\'.repeat(4600),
+  ])('%s is none', (text) => {
+    expect(selectionQuery.safeParse({ property: text }).success).toBe(false);
+  });
 });

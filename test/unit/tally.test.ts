@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { shownRecord } from '../../shared/mask.ts';
 import { countLetter, NO_TALLY, tallySchema } from '../../shared/plan/tally.ts';
 import { aRecord, NOW } from '../harness/values.ts';
 
@@ -8,7 +9,7 @@ it('counts letters by reason, category and age, and adds up their bytes', () => 
     aRecord({ reason: 'A', bytes: 50 }, { category: 'poison' }),
     { ...aRecord({ reason: undefined, bytes: 1 }), firstSeen: NOW - 200 * 3_600_000 },
   ];
-  const tally = letters.reduce((all, letter) => countLetter(all, letter, NOW), NO_TALLY);
+  const tally = letters.reduce((all, letter) => countLetter(all, shownRecord({ mask: [] }, letter), NOW), NO_TALLY);
   expect(tally).toEqual({
     reason: { A: 2, '(none)': 1 },
     category: { unknown: 2, poison: 1 },
@@ -20,7 +21,8 @@ it('counts letters by reason, category and age, and adds up their bytes', () => 
 it('stays small and true whatever senders write as reasons', () => {
   const names = [...Array.from({ length: 100 }, (_, i) => `reason ${i}`), '__proto__', 'constructor', 'x'.repeat(5000)];
   let tally = NO_TALLY;
-  for (const reason of ['__proto__', ...names]) tally = countLetter(tally, aRecord({ reason }), NOW);
+  for (const reason of ['__proto__', ...names])
+    tally = countLetter(tally, shownRecord({ mask: [] }, aRecord({ reason })), NOW);
   expect(Object.values(tally.reason).reduce((a, b) => a + b)).toBe(104);
   expect(Object.keys(tally.reason).length).toBeLessThanOrEqual(41);
   expect(Object.entries(tally.reason)).toContainEqual(['__proto__', 2]);

@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { chunkLetters, iso, letterLine, letterView, planView, sourceView } from '../../shared/http/views.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
+import { shownRecord } from '../../shared/mask.ts';
 import type { Chunk, ChunkState, PlanState } from '../../shared/plan/plan.ts';
 import type { SourceRow } from '../../shared/store/sources.ts';
 import { aLetter, aPlan, aRecord, aSource, NOW, PLAN_ID } from '../harness/values.ts';
@@ -119,12 +120,16 @@ describe('a letter', () => {
     const view = letterView(aSource(), bare);
     expect(Object.entries(view).filter(([, value]) => value === undefined)).toEqual([]);
     expect(view).toMatchObject({ messageId: null, reason: null, description: null, replay: null, fate: null });
-    expect(JSON.parse(JSON.stringify(letterLine(bare)))).toEqual(letterLine(bare));
+    expect(JSON.parse(JSON.stringify(letterLine(shownRecord(aSource(), bare))))).toEqual(
+      letterLine(shownRecord(aSource(), bare)),
+    );
   });
 
   test('shows its number as text', () => {
     const wide = aRecord({ sequenceNumber: '9223372036854775807' as SequenceNumber });
-    expect(JSON.stringify(letterLine(wide))).toContain('"sequenceNumber":"9223372036854775807"');
+    expect(JSON.stringify(letterLine(shownRecord(aSource(), wide)))).toContain(
+      '"sequenceNumber":"9223372036854775807"',
+    );
   });
 
   test('tells its replay, its fate and the error of a dialect', () => {
@@ -262,5 +267,5 @@ describe('a source', () => {
 
 test('a letter links only to a plan id that is one', () => {
   const replay = { count: 1, planId: undefined as PlanId | undefined, of: undefined, at: undefined };
-  expect(letterLine({ ...aRecord(), letter: aLetter({ replay }) }).replayId).toBeNull();
+  expect(letterLine(shownRecord(aSource(), { ...aRecord(), letter: aLetter({ replay }) })).replayId).toBeNull();
 });
