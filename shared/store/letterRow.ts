@@ -204,6 +204,7 @@ const BARE: Readonly<Record<string, string | undefined>> = {
     'contentType',
     'to',
     'replyTo',
+    'deadLetterSource',
     'reason',
     'description',
     'properties',
