@@ -1,5 +1,7 @@
 /** Category and advice from evidence, by rules from specific to general. */
+import { errorInJson } from './errorJson.ts';
 import type { Evidence, Layer, Mechanism, Verdict } from './evidence.ts';
+import { findException } from './exceptions.ts';
 import { familyOf, familyOfText } from './families.ts';
 
 /** What the broker's own reasons mean. The consumer had no say in these, whatever exception an earlier attempt has left. */
@@ -55,9 +57,21 @@ export function exceptionVerdict(evidence: Evidence): Verdict | undefined {
 /** Some languages have errors and no types for them: what they say is in the description, or in the reason itself. */
 function textVerdict({ exceptionMessage, mechanism, reason, description }: Evidence): Verdict | undefined {
   if (exceptionMessage !== undefined) return familyOfText(exceptionMessage);
-  return mechanism === undefined || mechanism === 'dead-lettered'
-    ? (familyOfText(description) ?? familyOfText(reason))
-    : undefined;
+  if (mechanism !== undefined && mechanism !== 'dead-lettered') return undefined;
+  return jsonVerdict(description) ?? familyOfText(description) ?? familyOfText(reason);
+}
+
+const AS_IT_IS = { word: (word: string) => word, text: (text: string) => text, plain: (told: string) => told };
+
+/** An error that is told as JSON has a type there. */
+function jsonVerdict(description: string | undefined): Verdict | undefined {
+  const told = description === undefined ? undefined : errorInJson(description, AS_IT_IS);
+  if (told === undefined) return undefined;
+  const { exceptionType, exceptionMessage, causeType, causeMessage } = findException(told);
+  return (
+    (causeType === undefined ? undefined : familyOf(causeType, causeMessage)) ??
+    (exceptionType === undefined ? undefined : familyOf(exceptionType, exceptionMessage))
+  );
 }
 
 function plainVerdict({ reason, exceptionType, mechanism }: Evidence, layers: readonly Layer[]): Verdict {

@@ -69,10 +69,28 @@ export function readException(text: string | undefined): Printed {
 export function findException(text: string | undefined): Printed {
   if (text === undefined) return {};
   const cut = text.length > LIMIT.stack ? text.slice(0, LIMIT.stack) : text;
-  const special = readSpecial(cut);
+  const special = readSpecial(cut) ?? readLabelled(cut);
   if (special !== undefined) return special;
-  const place = firstHead(cut, 0);
-  return place < 0 ? {} : readFrom(cut, place);
+  // As a whole in quotes.
+  const told = /^"[^"\n]{1,4000}"$/.test(cut) ? cut.slice(1, -1) : cut;
+  const place = firstHead(told, 0);
+  return place < 0 ? {} : readFrom(told, place);
+}
+
+const CONDITION = /\bError\{Condition: ([\w:.-]{1,80}), Description: ([^\n]{0,900}?), Info: /;
+const LABELLED =
+  /\b(?:exception|error)(?: ?type)? ?[:=] ?"?([A-Za-z_][\w.+$]{2,200})"?[,;] ?(?:exception |error )?message ?[:=] ?"?([^\n"]{1,900})/i;
+
+/** Errors of Go's clients for AMQP, whose condition says what it was; and type and message with their names in front. */
+function readLabelled(text: string): Printed | undefined {
+  const condition = text.includes('Error{Condition: ') ? CONDITION.exec(text.slice(0, 4000)) : null;
+  if (condition !== null) return { exceptionMessage: `${condition[1]}: ${condition[2]}` };
+  const [, type = '', message] = /message ?[:=]/i.test(text.slice(0, 1000))
+    ? (LABELLED.exec(text.slice(0, 2000)) ?? [])
+    : [];
+  return isExceptionName(type)
+    ? present({ exceptionType: type, exceptionMessage: clean(message, LIMIT.message) })
+    : undefined;
 }
 
 /** Most lines in which the beginning of an exception is looked for. */

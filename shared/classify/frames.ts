@@ -76,7 +76,7 @@ function firstOwn(stack: string): string | undefined {
 function frameIn(line: string, before: string): string | undefined {
   // Of the Functions worker, and of Node where an object follows.
   const text = line
-    .replace(/^Stack:/, '')
+    .replace(/^Stack ?(?:Trace)?:/i, '')
     .replace(/ \{\s*$/, '')
     .trim();
   if (text.startsWith('at ')) return atFrame(text.slice(3));

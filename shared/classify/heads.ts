@@ -65,18 +65,28 @@ export function headAt(
   const line = lineAt(text, at);
   const start = line.slice(0, MAX_HEAD);
   const blank = start.length - start.trimStart().length;
+  const dash = DASHED.exec(start.slice(blank))?.[1];
+  if (dash !== undefined && isPlainName(dash))
+    return { type: dash, message: messageAt(text, at + blank + dash.length + 3) };
   const colon = colonIn(start, blank);
   if (colon < 0) {
     const type = line.trim();
-    return line.length <= MAX_HEAD && isName(type) ? { type, message: undefined } : rubyHead(line);
+    if (line.length > MAX_HEAD || !isName(type)) return wrappedHead(line);
+    const label = LABEL.exec(text.slice(at + line.length, at + line.length + 60))?.[0];
+    return { type, message: label === undefined ? undefined : messageAt(text, at + line.length + label.length) };
   }
-  const told = start.slice(blank, colon);
+  const told = start.slice(blank, colon).replace(/^\[([^\]]{1,250})\]$/, '$1');
   const suffix = / [([]([\w.-]{1,40})[)\]]$/.exec(told);
   const type = suffix === null ? told : told.slice(0, suffix.index);
-  if (!isName(type)) return rubyHead(line);
+  if (!isName(type)) return wrappedHead(line);
   const code = told.endsWith(']') ? suffix?.[1] : undefined;
   return { type, message: messageAt(text, at + colon + 1), ...(code !== undefined && { code }) };
 }
+
+/** `Type - message`. */
+const DASHED = /^([\w.+$`\\:]{1,250}) - \S/;
+/** In the line below a type: `Message: …`. */
+const LABEL = /^\r?\n\s{0,8}(?:Exception |Error )?Message ?: ?/i;
 
 /** The colon that ends a type: one with a blank or the line's end behind it. */
 function colonIn(start: string, from: number): number {
@@ -86,14 +96,15 @@ function colonIn(start: string, from: number): number {
   return start[last] === ':' ? last : -1;
 }
 
-const RUBY = /^(?:[^\s:]{1,300}:\d{1,7}:in [`'][^'\n]{1,200}': )?(.{0,900}?) \(([A-Z]\w{0,100}(?:::\w{1,100}){0,6})\)$/;
+const WRAPPED =
+  /^(?:[^\s:]{1,300}:\d{1,7}:in [`'][^'\n]{1,200}': )?(.{0,900}?) \(([A-Za-z]\w{0,100}(?:(?:::|\.)\w{1,100}){0,12})\)$/;
 
-/** Ruby writes `app.rb:3:in 'charge': message (Type)`. */
-function rubyHead(line: string): Head | undefined {
+/** `message (Type)`; Ruby writes its place in front: `app.rb:3:in 'charge': message (Type)`. */
+function wrappedHead(line: string): Head | undefined {
   if (!line.endsWith(')') || line.length > MAX_HEAD + LIMIT.message) return undefined;
   const open = line.lastIndexOf(' (');
   if (open < 0 || !isPlainName(line.slice(open + 2, -1))) return undefined;
-  const [, message, type] = RUBY.exec(line) ?? [];
+  const [, message, type] = WRAPPED.exec(line) ?? [];
   return type === undefined ? undefined : { type, message: clean(message, LIMIT.message) };
 }
 
@@ -126,6 +137,10 @@ export function findHead(line: string, isFollowedByStack: boolean): number {
 /** Where the name begins that ends at a colon, perhaps with a code behind it; -1 when it is no exception's. */
 function nameBefore(line: string, colon: number): number {
   let end = colon;
+  if (line[end - 1] === ']') {
+    const begin = nameStart(line, end - 1);
+    if (line[begin - 1] === '[' && isPlainName(line.slice(begin, end - 1))) return begin - 1;
+  }
   if (line[end - 1] === ')' || line[end - 1] === ']') {
     const suffix = / [([][\w.-]{1,40}[)\]]$/.exec(line.slice(Math.max(0, end - 44), end));
     if (suffix === null) return -1;
@@ -168,8 +183,13 @@ export function messageAt(text: string, from: number): string | undefined {
     if (end < 0 || line.includes(' ---> ')) break;
     at = end + 1;
   }
-  return clean(beforeArrow(kept.join('\n')), LIMIT.message);
+  const message = beforeArrow(kept.join('\n'));
+  // Python's drivers print number and text as a pair.
+  const pair = PAIR.exec(message.slice(0, LIMIT.message * 2));
+  return clean(pair === null ? message : `${pair[2]} (error code ${pair[1]})`, LIMIT.message);
 }
+
+const PAIR = /^ ?\((\d{1,6}), [bu]?["'](.{1,900})["']\)$/;
 
 /** What stands in front of .NET's arrow to an inner exception. */
 export function beforeArrow(text: string): string {

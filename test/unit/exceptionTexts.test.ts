@@ -11,9 +11,8 @@ const read = ({ text }: Told) => classify(aSight({ reason: 'ProcessingFailed', d
 
 /** Which cause a text is taken for, wherever in the program it was. */
 function causeIn(told: Told): string {
-  const { rule, evidence } = read(told);
-  const { frame: _, ...placeless }: Evidence = evidence;
-  return `${causeOf(placeless, aSource().key).fingerprint} ${rule}`;
+  const { frame: _, ...placeless }: Evidence = read(told).evidence;
+  return causeOf(placeless, aSource().key).fingerprint;
 }
 
 const RULES: Readonly<Record<string, string>> = { none: 'application-reason' };
