@@ -1,6 +1,7 @@
 import type { Dialect, Evidence } from '../evidence.ts';
-import { causeBehind, findException } from '../exceptions.ts';
+import { findException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
+import { causeBehind } from '../printed.ts';
 import type { Sight } from '../sight.ts';
 import { countOf, LIMIT, objectOf, present, textIn, unixMs } from '../text.ts';
 

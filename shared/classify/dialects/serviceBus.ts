@@ -1,7 +1,8 @@
 import type { Dialect, Evidence, Mechanism } from '../evidence.ts';
-import { causeBehind, findException, isSameType, type Printed } from '../exceptions.ts';
+import { findException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
 import { isExceptionName, messageAt } from '../heads.ts';
+import { causeBehind, isSameType, type Printed } from '../printed.ts';
 import type { Sight } from '../sight.ts';
 import { clean, countOf, LIMIT, present } from '../text.ts';
 

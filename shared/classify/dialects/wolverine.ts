@@ -1,6 +1,7 @@
 import type { Dialect, Evidence } from '../evidence.ts';
-import { causeBehind, readException } from '../exceptions.ts';
+import { readException } from '../exceptions.ts';
 import { ownFrame } from '../frames.ts';
+import { causeBehind } from '../printed.ts';
 import type { Sight } from '../sight.ts';
 import { LIMIT, present } from '../text.ts';
 
