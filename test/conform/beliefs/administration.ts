@@ -1,7 +1,8 @@
-/** What the administration client tells, from which preflight draws its findings. */
+/** What the administration client tells, from which preflight draws its findings; and limits that preflight knows. */
+import { types } from '../../harness/typedMessage.ts';
 import { type Belief, see } from '../belief.ts';
 import { type Context, dlqOf } from '../context.ts';
-import { die, hold, lock, note, notes, refusal } from '../mail.ts';
+import { die, hold, lock, note, notes, refusal, START } from '../mail.ts';
 
 const ATOM = 'Microsoft, "Service Bus resource manager exceptions" and the ServiceBusAdministrationClient reference';
 
@@ -79,6 +80,34 @@ export const administration: readonly Belief[] = [
       await context.administration.createQueue(path, { maxDeliveryCount: 3 });
       const [after] = await die(context, path, [note(context.id('b'))]);
       see('number', after?.letter.sequenceNumber, before?.letter.sequenceNumber);
+    },
+  },
+  {
+    id: 'B91',
+    belief:
+      'An application property of more than 32,767 characters is refused with amqp:internal-error, and nothing is stored.',
+    source: 'Microsoft, "Service Bus quotas" (32 KB a property); the condition was seen by others',
+    needs: { entities: ['plain'] },
+    async check(context) {
+      const path = context.path('plain');
+      const longest = note(context.id('a'), { properties: [['text', types.Str32('x'.repeat(32_767))]] });
+      const tooLong = note(context.id('b'), { properties: [['text', types.Str32('x'.repeat(32_768))]] });
+      see('the longest', await context.trySend(path, [longest]), { kind: 'accepted' });
+      const outcome = await context.trySend(path, [tooLong]);
+      see('too long', 'code' in outcome && outcome.code, 'amqp:internal-error');
+      see('stored', (await (await context.node(path)).peek(START, 10, true)).length, 1);
+    },
+  },
+  {
+    id: 'B92',
+    belief: 'A session id and another partition key are refused, and nothing is stored.',
+    source: 'Microsoft, "Partitioned queues and topics" (if both are set they must be the same)',
+    needs: { entities: ['plain'] },
+    async check(context) {
+      const path = context.path('plain');
+      const outcome = await context.trySend(path, [note(context.id('a'), { session: 's', key: 'p' })]);
+      see('outcome', outcome.kind, 'refused-message');
+      see('stored', (await (await context.node(path)).peek(START, 10, true)).length, 0);
     },
   },
 ];
