@@ -228,6 +228,8 @@ interface Running {
   plan: PlanJson;
   readonly deeds: Entrant['deeds'][number][];
   resumes: number;
+  /** It was refused for good, and is planned again. */
+  isOutdated: boolean;
 }
 
 async function drive(
@@ -243,7 +245,7 @@ async function drive(
     const entrant = waiting.shift();
     if (entrant === undefined) return;
     const plan = await makePlan(world, name, contest, entrant, numbers);
-    running.push({ entrant, plan, deeds: [...entrant.deeds], resumes: 0 });
+    running.push({ entrant, plan, deeds: [...entrant.deeds], resumes: 0, isOutdated: false });
   };
   while (running.length < (isAtOnce ? entrants.length : 1)) await enter();
   const end = Date.now() + LIMIT;
@@ -252,6 +254,10 @@ async function drive(
       if (isOver(one.plan)) continue;
       one.plan = await world.get<PlanJson>(`plans/${one.plan.id}`);
       await act(world, contest, one);
+      if (one.isOutdated) {
+        one.isOutdated = false;
+        waiting.push(one.entrant);
+      }
     }
     const last = running.at(-1)?.plan;
     // The next comes when the one before has ended, or while it stands still.
@@ -306,9 +312,11 @@ async function act(world: World, { dice }: Contest, one: Running): Promise<void>
       confirm: counts.pending,
       ...pace,
     });
-    const { code } = answer.json as { code?: string };
-    // Nothing is left for it, or it must not be sent.
-    if (code === 'DLO_PLAN_BLOCKED') await tell(world, one, 'cancel');
+    const { code, state: other } = answer.json as { code?: string; state?: string };
+    // Nothing is left for it, or another has ended in doubt since it was made: then it has to be planned again.
+    const isOutdated = code === 'DLO_LETTERS_UNENDED' && (other === 'cancelled' || other === 'expired');
+    if (isOutdated) one.isOutdated = true;
+    if (code === 'DLO_PLAN_BLOCKED' || isOutdated) await tell(world, one, 'cancel');
     else if (answer.status >= 300 && answer.status !== 409) throw new Error(`run: ${answer.status} ${answer.text}`);
   } else if (isStopped(plan)) {
     if (one.resumes > MAX_RESUMES) await tell(world, one, 'cancel');
