@@ -101,7 +101,7 @@ async function openArchive(settings: Settings): Promise<ContainerClient> {
   const connection = storageConnection(settings, 'blob');
   return connection.kind === 'connection-string'
     ? new ContainerClient(connection.text, ARCHIVE_CONTAINER)
-    : new ContainerClient(`${connection.url.replace(/\/+$/, '')}/${ARCHIVE_CONTAINER}`, await connection.credential());
+    : new ContainerClient(`${connection.url}/${ARCHIVE_CONTAINER}`, await connection.credential());
 }
 
 /** The folder of a source by its name; anything else is the beginning of a name in the archive. */

@@ -11,7 +11,7 @@ import { errorText, isOfficeError, OfficeError } from './errors.ts';
 import { readJsonFile } from './json.ts';
 import type { SourceKey } from './letter.ts';
 import { READ_ONCE } from './readOnce.ts';
-import { readNamespaceConnection } from './serviceBus/connectionSetting.ts';
+import { NAMESPACE_ID, readNamespaceConnection, readNamespaceResourceId } from './serviceBus/connectionSetting.ts';
 
 const DAY = 86_400_000;
 
@@ -31,7 +31,7 @@ const namespaceSchema = z.strictObject({
    * Azure Resource Manager id of the namespace; preflight reads entity facts there when it is known. Where it is absent here,
    * the setting `X__namespaceResourceId` tells it, which is written when the office is deployed.
    */
-  resourceId: z.string().startsWith('/subscriptions/').optional(),
+  resourceId: z.string().regex(NAMESPACE_ID, 'must be the resource id of a Service Bus namespace').optional(),
   /** Ceiling for the office's own traffic, operations a second over all its sources. */
   operationsPerSecond: z.number().int().min(1).max(100_000).default(200),
 });
@@ -227,7 +227,7 @@ export function parseCatalog(json: unknown, settings: Readonly<Record<string, st
   for (const [name, entry] of Object.entries(parsed.data.namespaces)) {
     try {
       const { host } = readNamespaceConnection(entry.connection, settings);
-      const resourceId = entry.resourceId ?? (settings[`${entry.connection}__namespaceResourceId`] || undefined);
+      const resourceId = entry.resourceId ?? readNamespaceResourceId(entry.connection, settings);
       namespaces.set(name, { label: name, host, ...entry, resourceId });
     } catch (error) {
       if (!isOfficeError(error, 'DLO_SETTINGS_INVALID')) throw error;

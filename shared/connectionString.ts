@@ -11,6 +11,13 @@ export function wrongSetting(name: string, what: string): OfficeError {
  * blanks and line ends around parts are dropped, as all SDKs do. Throws `DLO_SETTINGS_INVALID` saying what is malformed.
  */
 export function connectionParts(name: string, text: string): ReadonlyMap<string, string> {
+  // What the platform leaves in the place of a secret that it could not read.
+  if (/^\s*@Microsoft\.KeyVault\(/i.test(text)) {
+    throw wrongSetting(
+      name,
+      'is a reference to Key Vault that the platform has not resolved: look at it in the portal',
+    );
+  }
   if (/^\s*(["']).*\1\s*$/s.test(text)) throw wrongSetting(name, 'is in quotation marks: leave them out');
   const parts = new Map<string, string>();
   for (const part of text.split(';').map((one) => one.trim())) {

@@ -1,17 +1,22 @@
 /** Reads JSON files that people write, more strictly than `JSON.parse` and from more editors. */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 
 /**
  * The value in a JSON file in UTF-8, with or without a byte order mark. Throws an `Error` that says what is wrong: a key that is there
- * twice too, of which `JSON.parse` would drop the first without a word.
+ * twice too, of which `JSON.parse` would drop the first without a word. With `anyCase`, keys that differ in case alone are the same.
  */
-export function readJsonFile(file: string | URL): unknown {
+export function readJsonFile(file: string | URL, { anyCase = false } = {}): unknown {
   const bytes = readFileSync(file);
-  const mark = bytes.subarray(0, 2).toString('hex');
-  if (mark === 'fffe' || mark === 'feff') throw new Error('it is UTF-16; save it as UTF-8');
+  // JSON begins with two characters of ASCII, so a zero among the first two bytes is the half of one.
+  const start = bytes.subarray(0, 2);
+  if (/^(fffe|feff)$/.test(start.toString('hex')) || start.includes(0)) {
+    throw new Error('it is UTF-16; save it as UTF-8');
+  }
+  if (!isUtf8(bytes)) throw new Error('it is not UTF-8, as it must be');
   const text = bytes.toString('utf8').replace(/^\ufeff/, '');
   const value = JSON.parse(text) as unknown;
-  const twice = repeatedKey(text);
+  const twice = repeatedKey(text, anyCase);
   if (twice !== undefined) throw new Error(`${twice} is there twice`);
   return value;
 }
@@ -23,9 +28,9 @@ interface Level {
 }
 
 /** Path of the first key that its object has twice, in JSON that was found to be valid. */
-export function repeatedKey(text: string): string | undefined {
+export function repeatedKey(text: string, anyCase = false): string | undefined {
   const levels: Level[] = [];
-  for (const [token, , colon] of text.matchAll(/"(\\.|[^"\\])*"(\s*:)?|[{}[\],]/g)) {
+  for (const [token, colon] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\],]/g)) {
     const level = levels.at(-1);
     if (token === '{' || token === '[') levels.push({ keys: token === '{' ? new Set() : undefined, at: 0 });
     else if (token === '}' || token === ']') levels.pop();
@@ -33,8 +38,9 @@ export function repeatedKey(text: string): string | undefined {
     else if (colon !== undefined && level?.keys !== undefined) {
       const key = JSON.parse(token.slice(0, -colon.length)) as string;
       level.at = key;
-      if (level.keys.has(key)) return levels.map(({ at }) => at).join('.');
-      level.keys.add(key);
+      const same = anyCase ? key.toLowerCase() : key;
+      if (level.keys.has(same)) return levels.map(({ at }) => at).join('.');
+      level.keys.add(same);
     }
   }
   return undefined;

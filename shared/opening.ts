@@ -89,7 +89,8 @@ const hostSchema = z.object({
 function assertManualSettlement(file: URL): void {
   let json: unknown;
   try {
-    json = readJsonFile(file);
+    // The host does not look at the case of a key, and takes the last of two.
+    json = readJsonFile(file, { anyCase: true });
   } catch (cause) {
     throw new OfficeError('DLO_SETTINGS_INVALID', `host.json cannot be read: ${errorText(cause)}`, { cause });
   }

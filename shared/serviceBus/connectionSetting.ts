@@ -22,8 +22,12 @@ export type NamespaceConnection =
       readonly text: string;
     };
 
-const ENDPOINT = /^sb:\/\/(?<host>\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::(?<port>\d{1,5}))?(?<path>\/.*)?$/i;
-const HOST = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
+const ENDPOINT = /^sb:\/\/(?<host>\[[0-9a-f:]+\]|[^:/?#@]+)(?::(?<port>\d+))?(?<path>[/?#].*)?$/i;
+/** The resource id of a namespace, with its name as the first group. */
+export const NAMESPACE_ID =
+  /^\/subscriptions\/[\w-]+\/resourceGroups\/[\p{L}\p{N}_().-]*[\p{L}\p{N}_()-]\/providers\/Microsoft\.ServiceBus\/namespaces\/([\w-]+)\/?$/iu;
+/** Labels between dots; Azure has no underscores in them, but a container's name may. */
+const HOST = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i;
 
 /**
  * The connection `name`: a connection string in the setting of that name, or the section `name__fullyQualifiedNamespace` as Azure
@@ -39,11 +43,25 @@ export function readNamespaceConnection(name: string, settings: Settings): Names
   return { kind: 'identity', host: host.toLowerCase() };
 }
 
+/**
+ * The resource id of the namespace behind the connection `name`, from the setting `name__namespaceResourceId`; `undefined` when there is none.
+ * Throws `DLO_SETTINGS_INVALID`.
+ */
+export function readNamespaceResourceId(name: string, settings: Settings): string | undefined {
+  const section = `${name}__namespaceResourceId`;
+  const id = settings[section]?.trim();
+  if (!id) return undefined;
+  if (!NAMESPACE_ID.test(id)) throw wrongSetting(section, 'must be the resource id of a Service Bus namespace');
+  return id;
+}
+
 function fromText(name: string, text: string): NamespaceConnection {
   const parts = connectionParts(name, text);
   const endpoint = requiredPart(name, parts, 'Endpoint');
   const { host, port, path = '/' } = ENDPOINT.exec(endpoint)?.groups ?? {};
-  if (host === undefined) throw wrongSetting(name, 'must have an Endpoint such as sb://office.servicebus.windows.net/');
+  if (host === undefined || !isHost(host) || !isPort(port)) {
+    throw wrongSetting(name, 'must have an Endpoint such as sb://office.servicebus.windows.net/');
+  }
   if (path !== '/') throw wrongSetting(name, 'has an Endpoint with a path: it must be that of a whole namespace');
   if (parts.has('entitypath')) {
     throw wrongSetting(name, 'has an EntityPath: it must be that of a whole namespace, not of one entity');
@@ -58,6 +76,9 @@ function fromText(name: string, text: string): NamespaceConnection {
   const common = { kind: 'connection-string', host: host.toLowerCase(), port, isEmulator } as const;
   const signature = parts.get('sharedaccesssignature');
   if (signature) {
+    if (!/^SharedAccessSignature\s.*\bsig=/i.test(signature)) {
+      throw wrongSetting(name, 'has a SharedAccessSignature that does not begin with "SharedAccessSignature sr="');
+    }
     return { ...common, by: { signature }, text: `${where};SharedAccessSignature=${signature}${more}` };
   }
   const keyName = requiredPart(name, parts, 'SharedAccessKeyName');
@@ -67,4 +88,12 @@ function fromText(name: string, text: string): NamespaceConnection {
     by: { keyName, key },
     text: `${where};SharedAccessKeyName=${keyName};SharedAccessKey=${key}${more}`,
   };
+}
+
+function isHost(text: string): boolean {
+  return HOST.test(text) || (text.startsWith('[') && URL.canParse(`http://${text}`));
+}
+
+function isPort(text: string | undefined): boolean {
+  return text === undefined || (Number(text) >= 1 && Number(text) <= 65_535);
 }

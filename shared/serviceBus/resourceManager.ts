@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Entity } from '../catalog.ts';
+import { NAMESPACE_ID } from './connectionSetting.ts';
 import { type Described, readDescription } from './description.ts';
 
 /** Where to ask, and as whom. */
@@ -17,9 +18,6 @@ export interface ResourceManager {
 const API_VERSION = '2024-01-01';
 /** A description has about two kilobytes. */
 const MAX_ANSWER_BYTES = 262_144;
-
-const NAMESPACE_ID =
-  /^\/subscriptions\/[\w-]+\/resourceGroups\/[\w().-]+\/providers\/Microsoft\.ServiceBus\/namespaces\/([\w-]+)\/?$/i;
 
 const entitySchema = z.object({ name: z.string(), properties: z.unknown() });
 const errorSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
@@ -114,11 +112,11 @@ function addressOf(url: URL, base: string, path: string): URL {
 /** The resource id of the namespace that `host` is in. Throws an `Error` where it is another one's, or none. */
 function baseOf(resourceId: string, host: string): string {
   const name = NAMESPACE_ID.exec(resourceId)?.[1]?.toLowerCase();
-  if (name === undefined) throw new Error('the resourceId in the catalog is not one of a Service Bus namespace');
+  if (name === undefined) throw new Error('the resource id is not one of a Service Bus namespace');
   // Other hosts, such as that of a development emulator, do not tell their namespace.
   const named = /^([^.]+)\.servicebus\./i.exec(host)?.[1]?.toLowerCase();
   if (named !== undefined && named !== name) {
-    throw new Error(`the resourceId in the catalog is of namespace "${name}", the connection leads to "${named}"`);
+    throw new Error(`the resource id is of namespace "${name}", the connection leads to "${named}"`);
   }
   return resourceId.replace(/\/$/, '');
 }

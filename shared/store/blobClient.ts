@@ -14,8 +14,7 @@ import {
   setClientRequestIdPolicy,
 } from '@azure/core-rest-pipeline';
 import { storageRetryPolicy, storageSharedKeyCredentialPolicy } from '@azure/storage-common';
-import { connectionParts, requiredPart } from '../connectionString.ts';
-import { STORAGE, type StorageConnection } from './connection.ts';
+import type { StorageConnection } from './connection.ts';
 
 /** One container. */
 export interface BlobContainer {
@@ -44,7 +43,7 @@ const RETRIES = { maxTries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 1000 };
 const PATIENCE = 30_000;
 const BYTES_PER_MS = 1000;
 
-/** Opens the client; connects to nothing yet. Throws `DLO_SETTINGS_INVALID` for a connection string that leads nowhere. */
+/** Opens the client; connects to nothing yet. */
 export async function openContainer(connection: StorageConnection, name: string): Promise<BlobContainer> {
   const { url, sas, sign } = await access(connection);
   const pipeline = createEmptyPipeline();
@@ -106,21 +105,11 @@ async function access(connection: StorageConnection): Promise<Access> {
   if (connection.kind === 'identity') {
     const credential = await connection.credential();
     const policy = bearerTokenAuthenticationPolicy({ credential, scopes: 'https://storage.azure.com/.default' });
-    return { url: bare(connection.url), sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
+    return { url: connection.url, sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
   }
-  const parts = connectionParts(STORAGE, connection.text);
-  const protocol = parts.get('defaultendpointsprotocol') ?? 'https';
-  const suffix = parts.get('endpointsuffix') ?? 'core.windows.net';
-  const url =
-    parts.get('blobendpoint') ?? `${protocol}://${requiredPart(STORAGE, parts, 'AccountName')}.blob.${suffix}`;
-  const signature = parts.get('sharedaccesssignature');
-  if (signature) return { url: bare(url), sas: signature.replace(/^\?/, ''), sign: () => {} };
-  const accountName = requiredPart(STORAGE, parts, 'AccountName');
-  const accountKey = Buffer.from(requiredPart(STORAGE, parts, 'AccountKey'), 'base64');
-  const policy = storageSharedKeyCredentialPolicy({ accountName, accountKey });
-  return { url: bare(url), sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
-}
-
-function bare(url: string): string {
-  return url.replace(/\/+$/, '');
+  const { url, by } = connection;
+  if (by.signature !== undefined) return { url, sas: by.signature, sign: () => {} };
+  const { accountName, accountKey } = by;
+  const policy = storageSharedKeyCredentialPolicy({ accountName, accountKey: Buffer.from(accountKey, 'base64') });
+  return { url, sas: '', sign: (pipeline) => pipeline.addPolicy(policy, { phase: 'Sign' }) };
 }

@@ -4,9 +4,18 @@ import { connectionParts, requiredPart, wrongSetting } from '../connectionString
 /** The services of a storage account that the office uses. */
 export type StorageService = 'table' | 'queue' | 'blob';
 
-/** How to reach one storage service: by connection string, or by its address with the app's identity. */
+/** How to reach one storage service, at its address without a slash at the end: by connection string, or with the app's identity. */
 export type StorageConnection =
-  | { readonly kind: 'connection-string'; readonly text: string }
+  | {
+      readonly kind: 'connection-string';
+      readonly url: string;
+      /** A signature is a query without its question mark. */
+      readonly by:
+        | { readonly accountName: string; readonly accountKey: string; readonly signature?: never }
+        | { readonly signature: string };
+      /** The same for this service alone, in the one spelling that every client reads. */
+      readonly text: string;
+    }
   | { readonly kind: 'identity'; readonly url: string; readonly credential: () => Promise<TokenCredential> };
 
 type Settings = Readonly<Record<string, string | undefined>>;
@@ -21,9 +30,9 @@ export const STORAGE = 'AzureWebJobsStorage';
  */
 export function storageConnection(settings: Settings, service: StorageService): StorageConnection {
   const text = settings[STORAGE];
-  if (text?.trim()) return { kind: 'connection-string', text: connectionText(text, service) };
+  if (text?.trim()) return fromText(text, service);
   const clientId = settings[`${STORAGE}__clientId`];
-  return { kind: 'identity', url: serviceUrl(settings, service), credential: () => identity(clientId) };
+  return { kind: 'identity', url: bare(serviceUrl(settings, service)), credential: () => identity(clientId) };
 }
 
 async function identity(clientId: string | undefined): Promise<TokenCredential> {
@@ -38,40 +47,62 @@ const SERVICES = {
   table: { name: 'Table', port: 10_002 },
 } as const satisfies Record<StorageService, { name: string; port: number }>;
 
-/** The connection string in the spelling that every client reads. */
-function connectionText(text: string, service: StorageService): string {
-  const parts = connectionParts(STORAGE, text);
-  if (parts.get('usedevelopmentstorage')?.toLowerCase() === 'true') return developmentStorage(service);
+/**
+ * Where an endpoint is left out it is made of the account, as the host does: not all clients do that without the protocol and the suffix,
+ * which may be left out too.
+ */
+function fromText(text: string, service: StorageService): StorageConnection {
+  const given = connectionParts(STORAGE, text);
+  const isDevelopment = given.get('usedevelopmentstorage')?.toLowerCase() === 'true';
+  const parts = isDevelopment ? connectionParts(STORAGE, developmentStorage(service)) : given;
   const endpoint = `${SERVICES[service].name}Endpoint`;
-  const url = parts.get(endpoint.toLowerCase());
-  if (url !== undefined && !isUrl(url)) throw wrongSetting(STORAGE, `has a ${endpoint} that is no address`);
-  if (parts.get('sharedaccesssignature')) {
-    if (url === undefined) requiredPart(STORAGE, parts, 'AccountName');
-  } else {
-    requiredPart(STORAGE, parts, 'AccountName');
-    const key = requiredPart(STORAGE, parts, 'AccountKey');
-    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(key)) throw wrongSetting(STORAGE, 'has an AccountKey that is not base64');
+  const signature = parts.get('sharedaccesssignature')?.replace(/^\?/, '');
+  const url = bare(parts.get(endpoint.toLowerCase()) ?? madeUrl(parts, service, signature ? endpoint : undefined));
+  if (!isUrl(url)) throw wrongSetting(STORAGE, `has a ${endpoint} that is no address`);
+  const common = { kind: 'connection-string', url } as const;
+  if (signature) {
+    return { ...common, by: { signature }, text: `${endpoint}=${url};SharedAccessSignature=${signature}` };
   }
-  return [...parts].map(([key, value]) => `${SPELLED.get(key) ?? key}=${value}`).join(';');
+  const accountName = requiredPart(STORAGE, parts, 'AccountName');
+  const accountKey = requiredPart(STORAGE, parts, 'AccountKey');
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$/.test(accountKey)) {
+    throw wrongSetting(STORAGE, 'has an AccountKey that is not base64');
+  }
+  const protocol = new URL(url).protocol.replace(':', '');
+  return {
+    ...common,
+    by: { accountName, accountKey },
+    text: `DefaultEndpointsProtocol=${protocol};AccountName=${accountName};AccountKey=${accountKey};${endpoint}=${url}`,
+  };
 }
 
-/** Parts as the clients spell them: not all of them read other spellings. */
-const SPELLED = new Map(
-  [
-    'DefaultEndpointsProtocol',
-    'AccountName',
-    'AccountKey',
-    'EndpointSuffix',
-    'SharedAccessSignature',
-    'BlobEndpoint',
-    'QueueEndpoint',
-    'TableEndpoint',
-    'FileEndpoint',
-  ].map((key) => [key.toLowerCase(), key]),
-);
+/** The address of a service of the account; `instead` is the part that could be there in its place. */
+function madeUrl(parts: ReadonlyMap<string, string>, service: StorageService, instead: string | undefined): string {
+  if (instead !== undefined && !parts.get('accountname')) {
+    throw wrongSetting(STORAGE, `has no ${instead}, and no AccountName`);
+  }
+  const account = requiredPart(STORAGE, parts, 'AccountName');
+  if (!ACCOUNT.test(account)) throw wrongSetting(STORAGE, `has an AccountName that is none: ${ACCOUNT_RULE}`);
+  const protocol = (parts.get('defaultendpointsprotocol') ?? 'https').toLowerCase();
+  if (!/^https?$/.test(protocol))
+    throw wrongSetting(STORAGE, 'has a DefaultEndpointsProtocol other than https and http');
+  const suffix = parts.get('endpointsuffix') || 'core.windows.net';
+  if (!/^[a-z0-9.-]+$/i.test(suffix)) {
+    throw wrongSetting(STORAGE, 'has an EndpointSuffix that is none, such as core.windows.net');
+  }
+  return `${protocol}://${account}.${service}.${suffix}`;
+}
+
+const ACCOUNT = /^[a-z0-9]{3,24}$/;
+const ACCOUNT_RULE = '3 to 24 small letters and digits';
 
 function isUrl(text: string): boolean {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '';
+}
+
+function bare(url: string): string {
+  return url.replace(/\/+$/, '');
 }
 
 /** Azurite's published account and key; the clients differ in whether they know the short form. */
@@ -97,11 +128,8 @@ function serviceUrl(settings: Settings, service: StorageService): string {
   }
   const account = settings[`${STORAGE}__accountName`];
   if (!account) throw wrongSetting(STORAGE, `is not there, and neither is "${STORAGE}__accountName" or "${section}"`);
-  if (!/^[a-z0-9]{3,24}$/.test(account)) {
-    throw wrongSetting(
-      `${STORAGE}__accountName`,
-      'must be the name of a storage account: 3 to 24 small letters and digits',
-    );
+  if (!ACCOUNT.test(account)) {
+    throw wrongSetting(`${STORAGE}__accountName`, `must be the name of a storage account: ${ACCOUNT_RULE}`);
   }
   // The name alone does not tell the cloud; what is asked for facts does.
   const manager = URL.parse(settings.DLO_RESOURCE_MANAGER_URL ?? '')?.hostname ?? '';

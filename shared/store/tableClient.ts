@@ -11,6 +11,6 @@ const RETRIES: TableServiceClientOptions = {
 export async function openTable(connection: StorageConnection, name: string): Promise<TableClient> {
   if (connection.kind === 'identity')
     return new TableClient(connection.url, name, await connection.credential(), RETRIES);
-  const allowInsecureConnection = /Endpoint=http:\/\//i.test(connection.text);
+  const allowInsecureConnection = connection.url.startsWith('http:');
   return TableClient.fromConnectionString(connection.text, name, { ...RETRIES, allowInsecureConnection });
 }

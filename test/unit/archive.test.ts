@@ -84,7 +84,8 @@ describe('writing', () => {
     return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/account` };
   }
 
-  const archiveAt = (text: string) => new Archive(() => ({ kind: 'connection-string', text }), 'test');
+  const archiveAt = (text: string) =>
+    new Archive(() => storageConnection({ AzureWebJobsStorage: text }, 'blob'), 'test');
   const keyed = (url: string) =>
     `AccountName=account;AccountKey=${Buffer.from('key').toString('base64')};BlobEndpoint=${url}/`;
   const source = { key: orders, name: 'orders' };
@@ -156,8 +157,8 @@ describe('writing', () => {
   });
 
   it.each([
-    ['', 'has no AccountName'],
-    ['AccountName=x', 'has no AccountKey'],
+    [';', 'has no AccountName'],
+    ['AccountName=office', 'has no AccountKey'],
     ['BlobEndpoint=http://127.0.0.1:1;AccountKey=eA==', 'has no AccountName'],
     ['nonsense', 'has a part without a name and "="'],
   ])('with a connection that leads nowhere (%j) is told', async (text, why) => {

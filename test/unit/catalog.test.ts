@@ -139,20 +139,36 @@ describe('the connection of a namespace', () => {
     expect(parseCatalog(aCatalog(), settings).namespaces[0]?.host).toBe('127.0.0.1');
   });
 
+  const resource = (group: string) =>
+    `/subscriptions/s/resourceGroups/${group}/providers/Microsoft.ServiceBus/namespaces/office`;
   test.each([
-    [
-      'of the catalog',
-      '/subscriptions/a/b',
-      { ServiceBus__namespaceResourceId: '/subscriptions/c/d' },
-      '/subscriptions/a/b',
-    ],
-    ['of the settings', undefined, { ServiceBus__namespaceResourceId: '/subscriptions/c/d' }, '/subscriptions/c/d'],
+    ['of the catalog', resource('a'), { ServiceBus__namespaceResourceId: resource('c') }, resource('a')],
+    ['of the settings', undefined, { ServiceBus__namespaceResourceId: resource('c') }, resource('c')],
+    ['in a group with letters of any language', resource('größe'), {}, resource('größe')],
     ['unknown when the setting is empty', undefined, { ServiceBus__namespaceResourceId: '' }, undefined],
     ['unknown when nobody says it', undefined, {}, undefined],
   ])('has the resource id %s', (_where, resourceId, more, expected) => {
     const namespaces = { main: { connection: 'ServiceBus', ...(resourceId !== undefined && { resourceId }) } };
     const catalog = parseCatalog(aCatalog({ namespaces }), { ServiceBus: CONNECTION, ...more });
     expect(catalog.namespaces[0]?.resourceId).toBe(expected);
+  });
+
+  test.each([
+    '/subscriptions/0000',
+    `${resource('g')}/queues/plain`,
+    `${resource('g')}?x=`,
+    `${resource('g')}/../../x`,
+    resource('..'),
+    '/subscriptions/0/resourceGroups/rg/providers/Microsoft.Storage/storageAccounts/shop',
+  ])('has no resource id such as %s', (resourceId) => {
+    const namespaces = { main: { connection: 'ServiceBus', resourceId } };
+    expect(() => parseCatalog(aCatalog({ namespaces }), { ServiceBus: CONNECTION })).toThrow(
+      'namespaces.main.resourceId: must be the resource id of a Service Bus namespace',
+    );
+    const settings = { ServiceBus: CONNECTION, ServiceBus__namespaceResourceId: resourceId };
+    expect(() => parseCatalog(aCatalog(), settings)).toThrow(
+      expect.objectContaining({ code: 'DLO_SETTINGS_INVALID', message: expect.stringContaining('"ServiceBus__n') }),
+    );
   });
 
   test('is a setting, not the catalog: what is wrong with it is told of each namespace, and no key is shown', () => {

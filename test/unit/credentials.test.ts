@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readNamespaceConnection } from '../../shared/serviceBus/connectionSetting.ts';
 import { readEndpoint } from '../../shared/serviceBus/credentials.ts';
 import { storageConnection } from '../../shared/store/connection.ts';
+import { openQueues } from '../../shared/store/queueClient.ts';
+import { openTable } from '../../shared/store/tableClient.ts';
 
 const HOST = 'orders.servicebus.windows.net';
 const withKey = `Endpoint=sb://${HOST}/;SharedAccessKeyName=office;SharedAccessKey=c2VjcmV0`;
@@ -91,6 +93,20 @@ describe('the connection of a namespace', () => {
       '"Bus__fullyQualifiedNamespace" must be a host name alone',
     ],
     ['the host ends with a line', { Bus__fullyQualifiedNamespace: `${HOST}\n` }, 'must be a host name alone'],
+    ['the host of the endpoint is none', { Bus: withKey.replace(HOST, '-') }, 'such as sb://'],
+    ['the host of the endpoint has an empty label', { Bus: withKey.replace(HOST, 'orders..net') }, 'such as sb://'],
+    ['the port is none', { Bus: withKey.replace('/;', ':65536/;') }, 'such as sb://'],
+    [
+      'the signature is none',
+      { Bus: `Endpoint=sb://${HOST}/;SharedAccessSignature=secret` },
+      'has a SharedAccessSignature that does not begin',
+    ],
+    [
+      'it is a reference that was not resolved',
+      { Bus: '@Microsoft.KeyVault(SecretUri=https://orders.vault.azure.net/secrets/secret)' },
+      'is a reference to Key Vault that the platform has not resolved',
+    ],
+    ['the host has an empty label', { Bus__fullyQualifiedNamespace: 'orders..net' }, 'must be a host name alone'],
     ['the host is none', { Bus__fullyQualifiedNamespace: 'a/b|c' }, 'must be a host name alone'],
   ])('is refused with its name and without quoting it when %s', (_what, settings, why) => {
     // The same at opening and at first use.
@@ -123,7 +139,16 @@ describe('the connection of the storage', () => {
       { [NAME]: `${key};TableEndpoint=localhost:10002` },
       'has a TableEndpoint that is no address',
     ],
-    ['a signature is for nowhere', { [NAME]: 'SharedAccessSignature=sv=1&sig=secret' }, 'has no AccountName'],
+    ['a signature is for nowhere', { [NAME]: 'SharedAccessSignature=sv=1&sig=secret' }, 'has no TableEndpoint, and no'],
+    ['the key is cut', { [NAME]: 'AccountName=office;AccountKey=secre' }, 'has an AccountKey that is not base64'],
+    ['the account is none', { [NAME]: key.replace('office', 'Secret!') }, 'has an AccountName that is none'],
+    ['the protocol is none', { [NAME]: key.replace('https', 'ftp') }, 'has a DefaultEndpointsProtocol other than'],
+    [
+      'the suffix is an address',
+      { [NAME]: `${key};EndpointSuffix=https://secret` },
+      'has an EndpointSuffix that is none',
+    ],
+    ['an endpoint has a query', { [NAME]: `${key};TableEndpoint=https://a/?secret` }, 'has a TableEndpoint that is no'],
     [
       'the account is an address',
       { [`${NAME}__accountName`]: 'https://secret.table' },
@@ -141,10 +166,29 @@ describe('the connection of the storage', () => {
   });
 
   it.each<[string, string]>([
+    ['the suffix', `${key};EndpointSuffix=core.windows.net`],
+    ['no suffix', key],
+    ['neither suffix nor protocol', key.replace('DefaultEndpointsProtocol=https;', '')],
+    ['an empty suffix', `${key};EndpointSuffix=`],
     ['keys in lower case', key.toLowerCase().replace('c2vjcmv0', 'c2VjcmV0')],
     ['blanks and line ends', ` ${key.replaceAll(';', ' ;\n')}\r\n`],
-  ])('is the same when it is written with %s', (_what, text) => {
-    expect(of({ [NAME]: text })).toEqual({ kind: 'connection-string', text: key });
+    [
+      'the endpoint instead',
+      `AccountName=office;AccountKey=c2VjcmV0;TableEndpoint=https://office.table.core.windows.net/`,
+    ],
+    ['a signature and the account', 'AccountName=office;SharedAccessSignature=?sv=1&sig=x'],
+    [
+      'a signature and the endpoint',
+      'TableEndpoint=https://office.table.core.windows.net/;SharedAccessSignature=sv=1&sig=x',
+    ],
+  ])('leads every client to the same place when it is written with %s', async (_what, text) => {
+    const signed = text.includes('SharedAccess') ? '?sv=1&sig=x' : '';
+    const settings = { [NAME]: text.replace('TableEndpoint', 'QueueEndpoint').replace('office.table', 'office.queue') };
+    expect((await openTable(of({ [NAME]: text }), 'letters')).url).toBe(
+      `https://office.table.core.windows.net${signed}`,
+    );
+    const queues = await openQueues(storageConnection(settings, 'queue'));
+    expect(queues.url).toBe(`https://office.queue.core.windows.net${signed}`);
   });
 
   it.each([

@@ -72,6 +72,17 @@ describe('a host.json that would let the host delete letters keeps the office sh
     expect(refusal()).toContain('host.json cannot be read');
   });
 
+  it.each([
+    [
+      'beside it in another case',
+      { extensions: { serviceBus: { autoCompleteMessages: false, AutoCompleteMessages: true } } },
+    ],
+    ['in a second section', { ...SAFE, Extensions: { serviceBus: { autoCompleteMessages: true } } }],
+  ])('auto-completion on %s, of which the host takes the last', (_what, content) => {
+    write('host.json', content);
+    expect(refusal()).toContain('is there twice');
+  });
+
   test('one that is not there', () => {
     rmSync(join(folder, 'host.json'));
     expect(refusal()).toContain('host.json cannot be read');
@@ -101,8 +112,12 @@ describe('the text of a catalog', () => {
   });
 
   test('in another encoding is told as that', () => {
-    writeFileSync(join(folder, 'catalog.json'), Buffer.from(`\ufeff${text}`, 'utf16le'));
-    expect(refused()).toContain('it is UTF-16; save it as UTF-8');
+    for (const bytes of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'utf16le').swap16()]) {
+      writeFileSync(join(folder, 'catalog.json'), bytes);
+      expect(refused()).toContain('it is UTF-16; save it as UTF-8');
+    }
+    writeFileSync(join(folder, 'catalog.json'), Buffer.from(text.replace('"team":"', '"team":"Zürich '), 'latin1'));
+    expect(refused()).toContain('it is not UTF-8');
   });
 
   it.each([
