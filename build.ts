@@ -10,7 +10,7 @@ import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type BuildOptions, build, type Metafile, type Plugin, type TransformOptions, transform } from 'esbuild';
 import { z } from 'zod';
-import { runCommand } from './local/commandLine.ts';
+import { runCommand } from './cli/commandLine.ts';
 import {
   APART,
   FUNCTIONS_LIBRARY,

@@ -6,7 +6,7 @@ import { cp, mkdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildApp } from '../build.ts';
-import { Misused, runCommand } from '../local/commandLine.ts';
+import { Misused, runCommand } from '../cli/commandLine.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 

@@ -1,6 +1,6 @@
 /** `npm run drill`: ten minutes of practice in less than one. Opens an office of its own, plays the drill on it, and ends. */
 import { parseArgs } from 'node:util';
-import { runCommand } from './commandLine.ts';
+import { runCommand } from '../cli/commandLine.ts';
 import { runToEnd } from './ending.ts';
 import { aborted } from './signals.ts';
 

@@ -1,8 +1,8 @@
 /** `npm start`: opens the whole office on this machine, plays the story on it, and stays open. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { Misused, runCommand } from '../cli/commandLine.ts';
 import { seedOf } from './broker/chaos.ts';
-import { Misused, runCommand } from './commandLine.ts';
 import { runToEnd } from './ending.ts';
 import type { LocalOffice } from './office.ts';
 import { aborted, Stopped } from './signals.ts';

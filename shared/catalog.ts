@@ -3,6 +3,11 @@
  * It drives triggers, lists, preflight, retention, and (in `infra/`) roles and alerts.
  */
 import { z } from 'zod';
+import {
+  NAMESPACE_ID,
+  readNamespaceConnection,
+  readNamespaceResourceId,
+} from './brokers/serviceBus/connectionSetting.ts';
 import { AZURE_FUNCTIONS } from './classify/dialects/azureFunctions.ts';
 import { compilePayload } from './classify/payload.ts';
 import { countPatterns, MAX_PATTERNS, type Rule, rulesSchema } from './classify/rules.ts';
@@ -11,7 +16,6 @@ import { errorText, isOfficeError, OfficeError } from './errors.ts';
 import { readJsonFile } from './json.ts';
 import type { SourceKey } from './letter.ts';
 import { READ_ONCE } from './readOnce.ts';
-import { NAMESPACE_ID, readNamespaceConnection, readNamespaceResourceId } from './serviceBus/connectionSetting.ts';
 
 const DAY = 86_400_000;
 

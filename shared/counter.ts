@@ -2,7 +2,7 @@
  * The broker's own count of a dead-letter queue beside the office's. It lags, and letters move while both count: they differ only
  * where the broker's number is not between the office's of two passes, and that is worth a word only when it stays so.
  */
-import type { BrokerCount } from './broker.ts';
+import type { BrokerCount } from './brokers/broker.ts';
 
 /** What the broker counted during a pass, and what the office had on record after it. Times are ms since 1970. */
 export interface Counted {

@@ -1,4 +1,4 @@
-import type { Broker } from './broker.ts';
+import type { Broker } from './brokers/broker.ts';
 import type { Catalog, Source } from './catalog.ts';
 import type { Classifier } from './classify/classifier.ts';
 import { OfficeError } from './errors.ts';

@@ -1,10 +1,10 @@
 /** Puts the office together from its settings. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createServiceBus } from './brokers/serviceBus/index.ts';
 import { Classifier } from './classify/classifier.ts';
 import type { Office } from './office.ts';
 import { type CheckedOpening, checkOpening, type Opening } from './opening.ts';
 import { REACH } from './plan/preflight.ts';
-import { createServiceBus } from './serviceBus/index.ts';
 import { openStore } from './store/index.ts';
 
 /**

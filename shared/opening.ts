@@ -1,13 +1,13 @@
 /** What must be right before the office may open, checked while the app starts: without loading what it works with. */
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { readFactSettings } from './brokers/serviceBus/factSettings.ts';
 import { type Catalog, readCatalog } from './catalog.ts';
 import { wrongSetting } from './connectionString.ts';
 import { errorText, OfficeError } from './errors.ts';
 import { AUTH_MODES } from './http/caller.ts';
 import { readJsonFile } from './json.ts';
 import { READ_ONCE } from './readOnce.ts';
-import { readFactSettings } from './serviceBus/factSettings.ts';
 import { storageConnection } from './store/connection.ts';
 import { openTelemetry } from './telemetry/open.ts';
 import type { Telemetry } from './telemetry.ts';

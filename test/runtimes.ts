@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runCommand } from '../local/commandLine.ts';
+import { runCommand } from '../cli/commandLine.ts';
 import { nodeOf, RUNTIMES, WANTED } from './harness/runtimes.ts';
 
 /** As pinned as the lock file: a version that comes out tomorrow breaks nothing today. */

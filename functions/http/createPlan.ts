@@ -3,8 +3,8 @@ import { none, route } from '../../shared/http/route.ts';
 import { sourcePath } from '../../shared/http/schemas.ts';
 import { planView } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
-import { ACTIONS, choicesSchema } from '../../shared/plan/plan.ts';
 import { createPlan as create } from '../../shared/plan/prepare.ts';
+import { ACTIONS, choicesSchema } from '../../shared/records/plan.ts';
 import { selectionSchema } from '../../shared/selection.ts';
 
 /** Preparing goes on in the background after this, ms. */

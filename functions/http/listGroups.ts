@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { CATEGORIES } from '../../shared/classify/evidence.ts';
 import { listGroups as list } from '../../shared/desk/groups.ts';
-import { SHOWN_STATES } from '../../shared/groups/triage.ts';
 import { groupView } from '../../shared/http/groupViews.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { continuation, top } from '../../shared/http/schemas.ts';
 import { iso } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
+import { SHOWN_STATES } from '../../shared/records/triage.ts';
 
 export const listGroups = route({
   name: 'listGroups',

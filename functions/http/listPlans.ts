@@ -4,7 +4,7 @@ import { none, route } from '../../shared/http/route.ts';
 import { top } from '../../shared/http/schemas.ts';
 import { planView } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
-import { PLAN_STATES } from '../../shared/plan/plan.ts';
+import { PLAN_STATES } from '../../shared/records/plan.ts';
 
 export const listPlans = route({
   name: 'listPlans',

@@ -1,8 +1,8 @@
 import { setTriage } from '../../shared/desk/groups.ts';
-import { triageSchema } from '../../shared/groups/triage.ts';
 import { groupView } from '../../shared/http/groupViews.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { groupPath } from '../../shared/http/schemas.ts';
+import { triageSchema } from '../../shared/records/triage.ts';
 
 export const triageGroup = route({
   name: 'triageGroup',

@@ -1,5 +1,5 @@
 /** Claims of a connection: which entity paths its tokens cover, what they allow there, and until when. */
-import { readValue } from '../../shared/serviceBus/amqp.ts';
+import { readValue } from '../../shared/brokers/serviceBus/amqp.ts';
 import type { Clock } from './clock.ts';
 import { BrokerError } from './errors.ts';
 import { malformed, type Request, text } from './request.ts';

@@ -1,5 +1,5 @@
 /** Deliveries in both directions: their bytes, their outcomes as bytes, and the broker's own words about them. */
-import { listItems, valueEnd } from '../../shared/serviceBus/amqp.ts';
+import { listItems, valueEnd } from '../../shared/brokers/serviceBus/amqp.ts';
 import {
   frames,
   type Performative,

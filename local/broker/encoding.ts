@@ -1,5 +1,5 @@
 /** Encoded AMQP values that only a broker has to write: request answers and their maps, arrays and ids. */
-import { encode, encodeList, encodeMap, encodeSection, SECTION } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeMap, encodeSection, SECTION } from '../../shared/brokers/serviceBus/amqp.ts';
 
 /** A map with string keys and already encoded values. */
 export function encodeStringMap(entries: Record<string, Buffer>): Buffer {

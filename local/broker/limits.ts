@@ -1,5 +1,5 @@
 /** What no entity of Service Bus takes, whatever its settings. */
-import { keyText, mapEntries, readValue } from '../../shared/serviceBus/amqp.ts';
+import { keyText, mapEntries, readValue } from '../../shared/brokers/serviceBus/amqp.ts';
 import { BrokerError } from './errors.ts';
 import type { Arrival } from './message.ts';
 

@@ -6,7 +6,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { Misused, runCommand } from '../commandLine.ts';
+import { Misused, runCommand } from '../../cli/commandLine.ts';
 import { stopSignal } from '../signals.ts';
 import { seedOf } from './chaos.ts';
 import { parseKeys, type RunningBroker, readConfig, startBroker } from './index.ts';

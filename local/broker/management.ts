@@ -3,7 +3,7 @@
  * Service Bus: request/response-based operations"; details as seen on the wire). Pure: an entity and a request in, an
  * answer out. Operations on sessions, schedules and rules have files of their own.
  */
-import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList } from '../../shared/brokers/serviceBus/amqp.ts';
 import { encodeLockToken, encodeStringMap, encodeTimestamps, swapGuid } from './encoding.ts';
 import type { Asking, Entity, Settlement } from './entity.ts';
 import { BrokerError } from './errors.ts';

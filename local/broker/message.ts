@@ -17,7 +17,7 @@ import {
   type Section,
   sectionsOf,
   valueEnd,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 import { keep } from './keeping.ts';
 import { checkValues } from './well-formed.ts';
 

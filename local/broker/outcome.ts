@@ -1,5 +1,5 @@
 /** What a receiver's disposition asks for. The SDK's calls map to AMQP outcomes in ways only the wire shows. */
-import { encode, keyText, listItems, mapEntries, readValue, valueEnd } from '../../shared/serviceBus/amqp.ts';
+import { encode, keyText, listItems, mapEntries, readValue, valueEnd } from '../../shared/brokers/serviceBus/amqp.ts';
 import type { Settlement } from './entity.ts';
 import { BrokerError } from './errors.ts';
 import type { AddedProperty } from './message.ts';

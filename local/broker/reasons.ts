@@ -1,5 +1,5 @@
 /** The application properties that tell why a message is in a dead-letter queue. */
-import { encode } from '../../shared/serviceBus/amqp.ts';
+import { encode } from '../../shared/brokers/serviceBus/amqp.ts';
 import type { AddedProperty } from './message.ts';
 
 /** `DeadLetterReason` and `DeadLetterErrorDescription` as properties to add; what is not given is left out. */

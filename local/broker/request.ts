@@ -7,7 +7,7 @@ import {
   readValue,
   SECTION,
   sectionsOf,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 import { BrokerError } from './errors.ts';
 import { checkValues } from './well-formed.ts';
 

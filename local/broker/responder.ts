@@ -1,5 +1,5 @@
 /** Links for requests: a client sends to `$cbs` or `<entity>/$management` and is answered on a link of its own. */
-import { encode } from '../../shared/serviceBus/amqp.ts';
+import { encode } from '../../shared/brokers/serviceBus/amqp.ts';
 import { putToken } from './cbs.ts';
 import type { Clock } from './clock.ts';
 import { forget, type RawTransfer, writeDisposition } from './delivery.ts';

@@ -1,5 +1,5 @@
 /** The `$management` operations on sessions. All but the listing need the session's lock on the same connection. */
-import { encode, encodeList, readValue } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, readValue } from '../../shared/brokers/serviceBus/amqp.ts';
 import { encodeStringMap } from './encoding.ts';
 import type { Entity } from './entity.ts';
 import { BrokerError } from './errors.ts';

@@ -2,7 +2,7 @@
  * A check of encoded AMQP before anybody decodes it. Decoders trust counts: an array of four billion nulls is nine bytes
  * long and takes all memory. Nothing is allocated here, and every step moves forward in the bytes.
  */
-import { AmqpFormatError } from '../../shared/serviceBus/amqp.ts';
+import { AmqpFormatError } from '../../shared/brokers/serviceBus/amqp.ts';
 
 const MAX_DEPTH = 32;
 /** Items that cost no bytes, in one frame or message. */

@@ -2,7 +2,7 @@
 import type { TokenCredential } from '@azure/identity';
 import type { ServiceBusClient } from '@azure/service-bus';
 import type { QueueServiceClient } from '@azure/storage-queue';
-import type { Settings } from './settings.ts';
+import type { Settings } from '../../cli/settings.ts';
 
 /**
  * A Service Bus client for the connection `name`: the setting `name` holds a connection string, or `name__fullyQualifiedNamespace`

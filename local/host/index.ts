@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDisabled, loadSettings, resolveBinding, type Settings } from '../../cli/settings.ts';
 import { handleAdmin } from './admin.ts';
 import { describe, type LoadedFunction, loadApp } from './app.ts';
 import { type HostJson, readHostJson } from './hostJson.ts';
@@ -15,7 +16,6 @@ import { completeKeys, type HostKeys } from './keys.ts';
 import { createQueueTrigger, queueInvocation } from './queueTrigger.ts';
 import { serviceBusInvocation } from './serviceBusMessage.ts';
 import { createServiceBusTrigger } from './serviceBusTrigger.ts';
-import { isDisabled, loadSettings, resolveBinding, type Settings } from './settings.ts';
 import { runTimer, type TimerFunction, timerData, toTimerFunction } from './timers.ts';
 
 export { type HostKeys, parseKeys } from './keys.ts';

@@ -1,11 +1,11 @@
 /** Storage queue triggers. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DequeuedMessageItem, QueueClient, QueueServiceClient } from '@azure/storage-queue';
+import type { Settings } from '../../cli/settings.ts';
 import { describe, type LoadedFunction } from './app.ts';
 import { queueServiceClient } from './connections.ts';
 import type { HostJson } from './hostJson.ts';
 import type { Invocation, Invoker, WriteLog } from './invoke.ts';
-import type { Settings } from './settings.ts';
 import { encodeMetadata, overlayBody, toDateTime } from './triggerMetadata.ts';
 
 type QueueOptions = HostJson['extensions']['queues'];

@@ -6,13 +6,13 @@ import type {
   ServiceBusReceivedMessage,
   ServiceBusReceiver,
 } from '@azure/service-bus';
+import type { Settings } from '../../cli/settings.ts';
 import { describe, type LoadedFunction } from './app.ts';
 import { serviceBusClient } from './connections.ts';
 import type { Binding } from './core.ts';
 import type { HostJson } from './hostJson.ts';
 import type { Invoker, WriteLog } from './invoke.ts';
 import { toInvocation } from './serviceBusMessage.ts';
-import type { Settings } from './settings.ts';
 
 export interface ServiceBusTrigger {
   /** Receives until `signal` aborts; settles when the messages taken are done with. The broker may be away meanwhile. */

@@ -1,4 +1,4 @@
-import type { EncodedMessage } from '../broker.ts';
+import type { EncodedMessage } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { OfficeError } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';

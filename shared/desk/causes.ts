@@ -1,11 +1,11 @@
 /** What the open letters died of, counted now, and the head line over it. */
 import type { Source } from '../catalog.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
-import { addTo, type Group, groupOf, mergeGroups } from '../groups/group.ts';
 import { type CauseLine, headLine } from '../groups/headLine.ts';
-import { advicesFor, didNotHelp, type Replays } from '../groups/replays.ts';
-import { shownState, triageOf } from '../groups/triage.ts';
 import type { Office } from '../office.ts';
+import { addTo, type Group, groupOf, mergeGroups } from '../records/group.ts';
+import { advicesFor, didNotHelp, type Replays } from '../records/replays.ts';
+import { shownState, triageOf } from '../records/triage.ts';
 
 /** A cause with its open letters. */
 export interface CauseSummary extends CauseLine {

@@ -3,8 +3,11 @@ import type { Source } from '../catalog.ts';
 import type { Category } from '../classify/evidence.ts';
 import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
 import { errorText, OfficeError } from '../errors.ts';
-import { type Group, mainOf, mergeGroups } from '../groups/group.ts';
-import { advicesFor, didNotHelp } from '../groups/replays.ts';
+import type { SequenceNumber } from '../letter.ts';
+import type { Office } from '../office.ts';
+import { inParallel } from '../parallel.ts';
+import { type Group, mainOf, mergeGroups } from '../records/group.ts';
+import { advicesFor, didNotHelp } from '../records/replays.ts';
 import {
   changed,
   changeText,
@@ -13,10 +16,7 @@ import {
   type Triage,
   type TriageChange,
   triageOf,
-} from '../groups/triage.ts';
-import type { SequenceNumber } from '../letter.ts';
-import type { Office } from '../office.ts';
-import { inParallel } from '../parallel.ts';
+} from '../records/triage.ts';
 import { OVERFLOW } from '../store/groups.ts';
 import { StoreConflict } from '../store/table.ts';
 import { asOf } from '../watch/freshness.ts';

@@ -6,7 +6,7 @@ import type { Source } from '../catalog.ts';
 import { isOfficeError } from '../errors.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { PlanHead } from '../plan/plan.ts';
+import type { PlanHead } from '../records/plan.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most lives that are told. */

@@ -6,7 +6,7 @@ import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
-import type { PlanHead, PlanState } from '../plan/plan.ts';
+import type { PlanHead, PlanState } from '../records/plan.ts';
 import { asOf } from '../watch/freshness.ts';
 
 /** Heads read at the same time: each is a row of a partition of its own. */

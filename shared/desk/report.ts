@@ -4,8 +4,8 @@ import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
-import type { PlanHead } from '../plan/plan.ts';
 import { countsText } from '../plan/run.ts';
+import type { PlanHead } from '../records/plan.ts';
 
 /** Most letters told one by one. */
 const MAX_TOLD = 50;

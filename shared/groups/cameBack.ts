@@ -1,8 +1,8 @@
 import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
-import { didNotHelp } from './replays.ts';
-import { triageOf } from './triage.ts';
+import { didNotHelp } from '../records/replays.ts';
+import { triageOf } from '../records/triage.ts';
 
 /** Causes of a source whose letters have died again after they were sent back. Throws `DLO_STORE_UNAVAILABLE`. */
 export async function causesThatCameBack(

@@ -1,7 +1,7 @@
 /** The head line: what died, of how many causes, since when, and what may be done. Values in, one sentence out. */
 import type { Advice } from '../classify/evidence.ts';
-import type { Counted } from './group.ts';
-import type { ShownState } from './triage.ts';
+import type { Counted } from '../records/group.ts';
+import type { ShownState } from '../records/triage.ts';
 
 /** A cause with its open letters. Times are ms since 1970. */
 export interface CauseLine {

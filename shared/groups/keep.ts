@@ -9,11 +9,11 @@ import { errorText } from '../errors.ts';
 import { compareSequenceNumbers, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
+import { addTo, type Group, groupOf, mergeGroups, recounted, replayOf, TREND_STEP } from '../records/group.ts';
+import { triageOf } from '../records/triage.ts';
 import { UNGROUPED } from '../store/groupedRow.ts';
 import { MAX_GROUPS, OVERFLOW, OVERFLOW_CAUSE, type StoredGroups } from '../store/groups.ts';
 import type { Recorded, Tally } from '../store/letters.ts';
-import { addTo, type Group, groupOf, mergeGroups, recounted, replayOf, TREND_STEP } from './group.ts';
-import { triageOf } from './triage.ts';
 
 type Where = { readonly key: SourceKey; readonly name: string };
 

@@ -1,8 +1,8 @@
 /** How groups and their triage are shown. */
 import type { CauseSummary } from '../desk/causes.ts';
 import { type Example, examplesOf, type Overview, traitsOf } from '../desk/groups.ts';
-import { type Counted, type Group, mainOf } from '../groups/group.ts';
-import type { Triage } from '../groups/triage.ts';
+import { type Counted, type Group, mainOf } from '../records/group.ts';
+import type { Triage } from '../records/triage.ts';
 import { OVERFLOW } from '../store/groups.ts';
 import { iso } from './views.ts';
 

@@ -7,7 +7,7 @@ import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter } from '../letter.ts';
 import { type Masking, type ShownRecord, shownRecord } from '../mask.ts';
 import { suggestedTarget } from '../plan/origin.ts';
-import type { Chunk, Exception, PlanHead } from '../plan/plan.ts';
+import type { Chunk, Exception, PlanHead } from '../records/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { classificationView } from './evidenceView.ts';

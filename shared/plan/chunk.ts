@@ -5,11 +5,11 @@
  * The order is the promise. A letter is completed only after the broker accepted the copy and that fact is in the journal;
  * whatever stops this in between leaves a chunk whose state says exactly how far it came.
  */
-import type { LockedLetter, ReplayTarget, Taken } from '../broker.ts';
+import type { LockedLetter, ReplayTarget, Taken } from '../brokers/broker.ts';
+import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from '../records/plan.ts';
 import { tracesOf } from '../telemetry/links.ts';
 import { hasLockLeft, type Sorted, sort } from './decide.ts';
 import { close, complete, finishSent, noteExceptions } from './ending.ts';
-import { type Chunk, type Exception, type Fate, MAX_BATCH_BYTES, settle } from './plan.ts';
 import { divide, setAside, waitForBusy } from './rearrange.ts';
 import type { ChunkSends } from './sends.ts';
 import { archive, type ChunkResult, flagged, NEXT, release, type Work } from './work.ts';

@@ -2,8 +2,8 @@
 import { OfficeError } from '../errors.ts';
 import type { PlanId, SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
+import { type ChunkLetter, CLOSED_STATES, type PlanHead } from '../records/plan.ts';
 import { begunPlans, unendedChunks } from '../store/inFlight.ts';
-import { type ChunkLetter, CLOSED_STATES, type PlanHead } from './plan.ts';
 
 /** What another plan has done with a letter of this one. */
 interface Claim {

@@ -1,8 +1,7 @@
 /** Decides, with the letters in hand, what is sent and what is not. */
-import type { EncodedMessage, LockedLetter, ReplayTarget, Taken } from '../broker.ts';
+import type { EncodedMessage, LockedLetter, ReplayTarget, Taken } from '../brokers/broker.ts';
 import { isOfficeError } from '../errors.ts';
 import { compareSequenceNumbers, identityDigest, type SequenceNumber } from '../letter.ts';
-import { isInDuplicateWindow } from './duplicates.ts';
 import {
   type Chunk,
   type ChunkLetter,
@@ -11,7 +10,8 @@ import {
   newIdOf,
   type SkipReason,
   timeToLiveOf,
-} from './plan.ts';
+} from '../records/plan.ts';
+import { isInDuplicateWindow } from './duplicates.ts';
 import { refusal } from './preflight.ts';
 import type { ChunkSends } from './sends.ts';
 import type { Work } from './work.ts';

@@ -1,6 +1,6 @@
 /** Which message ids a target would recognise and silently drop, decided from values. */
 import type { Letter } from '../letter.ts';
-import type { Choices, Facts } from './plan.ts';
+import type { Choices, Facts } from '../records/plan.ts';
 
 /**
  * A window ends by the broker's clock, and counts from when the broker took a send in: this much later or earlier than the office

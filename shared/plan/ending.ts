@@ -1,12 +1,12 @@
 /** Ends chunks: completes what was sent, marks letters, writes fates. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LockedLetter, Taken } from '../broker.ts';
+import type { LockedLetter, Taken } from '../brokers/broker.ts';
 import { countSent } from '../groups/keep.ts';
 import { identityDigest, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
+import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from '../records/plan.ts';
 import { tellLeft } from '../telemetry/tell.ts';
-import { type Chunk, type ChunkLetter, type Exception, type PlanHead, settle } from './plan.ts';
 import { archive, BUSY_LIMIT, type ChunkResult, flagged, NEXT, release, settleLocks, type Work } from './work.ts';
 
 /** A chunk whose letters are in the target already: only the copies in the dead-letter queue remain to be completed. */

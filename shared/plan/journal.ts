@@ -1,9 +1,9 @@
 import { OfficeError } from '../errors.ts';
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { PlanHead } from '../records/plan.ts';
 import type { JournalRows, VersionedHead } from '../store/plans.ts';
 import { StoreConflict } from '../store/table.ts';
-import type { PlanHead } from './plan.ts';
 
 /** Another process has taken over the run: whoever gets this must stop and write nothing more. */
 export class TakenOver extends Error {

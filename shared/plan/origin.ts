@@ -1,7 +1,7 @@
 /** Where letters say that they came from. A header never chooses a target: it is told, and the catalog decides. */
 import type { Source } from '../catalog.ts';
 import type { Letter } from '../letter.ts';
-import type { Finding } from './plan.ts';
+import type { Finding } from '../records/plan.ts';
 import { targetOf } from './preflight.ts';
 
 /**

@@ -1,12 +1,12 @@
 /** What could go wrong with a plan, decided from values. Nothing is read or written here. */
-import type { TargetFacts } from '../broker.ts';
+import type { TargetFacts } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
-import type { Holds } from '../groups/onHold.ts';
 import type { Letter } from '../letter.ts';
+import type { Holds } from '../records/onHold.ts';
+import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from '../records/plan.ts';
 import type { LetterRecord } from '../store/letterRow.ts';
 import { isInDuplicateWindow } from './duplicates.ts';
-import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from './plan.ts';
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */
 const ADDED_BYTES = 400;

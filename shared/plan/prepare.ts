@@ -1,7 +1,6 @@
 import type { Source } from '../catalog.ts';
 import { isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
 import { causesThatCameBack } from '../groups/cameBack.ts';
-import { activeHolds } from '../groups/holds.ts';
 import {
   compareSequenceNumbers,
   identityDigest,
@@ -12,12 +11,6 @@ import {
 } from '../letter.ts';
 import { shownRecord } from '../mask.ts';
 import type { Office } from '../office.ts';
-import { matches, refuseMasked, type Selection, selectionToJson } from '../selection.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
-import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
-import { type IdDigest, idDigest } from '../store/sends.ts';
-import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
-import { tellOrigin } from './origin.ts';
 import {
   type Action,
   type Choices,
@@ -31,7 +24,16 @@ import {
   needsSingles,
   type PlanHead,
   timeToLiveOf,
-} from './plan.ts';
+} from '../records/plan.ts';
+import { beginProgress } from '../records/ramp.ts';
+import { countLetter, NO_TALLY, type PlanTally } from '../records/tally.ts';
+import { matches, refuseMasked, type Selection, selectionToJson } from '../selection.ts';
+import type { LetterRecord } from '../store/letterRow.ts';
+import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
+import { type IdDigest, idDigest } from '../store/sends.ts';
+import { activeHolds } from './holds.ts';
+import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
+import { tellOrigin } from './origin.ts';
 import {
   completeFacts,
   countCameBack,
@@ -47,9 +49,7 @@ import {
   sourceFindings,
   targetOf,
 } from './preflight.ts';
-import { beginProgress } from './ramp.ts';
 import { Sends } from './sends.ts';
-import { countLetter, NO_TALLY, type PlanTally } from './tally.ts';
 
 /** How long a plan may wait to be run, ms. What it shows grows old. */
 export const PLAN_LIFETIME = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 /** Rearranges chunks that cannot be worked on as they are; each time in one write, so that no letter is in two or none. */
-import type { Taken } from '../broker.ts';
+import type { Taken } from '../brokers/broker.ts';
+import { type Chunk, type ChunkLetter, settle } from '../records/plan.ts';
 import type { Sorted } from './decide.ts';
-import { type Chunk, type ChunkLetter, settle } from './plan.ts';
 import { BUSY_LIMIT, type ChunkResult, flagged, release, type Work } from './work.ts';
 
 /** Keys of chunks that wait for locks: after all others (`~` sorts behind digits). */

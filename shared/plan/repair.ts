@@ -1,9 +1,9 @@
 /** What stands in the way of everybody when a row was written by other hands, made good by the watchdog. */
 import type { PlanId, SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { PlanHead } from '../records/plan.ts';
 import { begunPlans } from '../store/inFlight.ts';
 import { markUnclear } from './ending.ts';
-import type { PlanHead } from './plan.ts';
 
 /** Makes rows of sources good that cannot be read: without them nothing can be run, stopped or cleaned up there. */
 export async function repairSources(office: Office): Promise<void> {

@@ -1,20 +1,20 @@
 /** Running a plan, slice by slice. A slice lasts minutes at most; what is left is done by the next, in any process. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ReplayTarget } from '../broker.ts';
+import type { ReplayTarget } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, isMistake, isOfficeError, mistakeText, OfficeError } from '../errors.ts';
-import { heldSince } from '../groups/holds.ts';
 import type { PlanId, SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { Chunk, PlanHead, PlanState } from '../records/plan.ts';
+import { gate, nextStep, PATIENCE } from '../records/ramp.ts';
 import type { Lease } from '../store/sources.ts';
 import { tellRun } from '../telemetry/tell.ts';
 import { collect, noteCounts } from '../watch/collect.ts';
 import { workOn } from './chunk.ts';
 import { abandonment, markUnclear } from './ending.ts';
+import { heldSince } from './holds.ts';
 import { Journal, loadPlan, newWriteId, TakenOver } from './journal.ts';
-import type { Chunk, PlanHead, PlanState } from './plan.ts';
 import { sourceOf } from './prepare.ts';
-import { gate, nextStep, PATIENCE } from './ramp.ts';
 import { splitAt } from './rearrange.ts';
 import { isActive } from './repair.ts';
 import { hintOfReturned } from './sameDeath.ts';

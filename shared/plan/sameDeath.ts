@@ -1,5 +1,5 @@
 import type { Office } from '../office.ts';
-import type { PlanHead } from './plan.ts';
+import type { PlanHead } from '../records/plan.ts';
 
 /** Letters looked at: enough for a sign, few enough for a run that is about to end. */
 const LOOKED_AT = 5;

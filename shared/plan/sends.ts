@@ -2,10 +2,10 @@
 import { type Source, sourceKey } from '../catalog.ts';
 import type { Letter, SequenceNumber, SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
+import { newIdOf, type PlanHead } from '../records/plan.ts';
 import { type IdDigest, idDigest, type StoredSend } from '../store/sends.ts';
 import { StoreConflict } from '../store/table.ts';
 import { windowStart } from './duplicates.ts';
-import { newIdOf, type PlanHead } from './plan.ts';
 
 /** A letter and the id that it is sent under. */
 export interface SentAs {

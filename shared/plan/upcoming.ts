@@ -1,6 +1,6 @@
 import type { PlanId } from '../letter.ts';
+import type { Chunk } from '../records/plan.ts';
 import type { PlanStore } from '../store/plans.ts';
-import type { Chunk } from './plan.ts';
 
 /**
  * The chunks of a plan that are not done, in the order of their keys, read ahead by a page. Only the run that holds the lease

@@ -1,11 +1,11 @@
 /** What the parts of the engine that work on chunks share. */
-import type { DeadLetterQueue, LockedLetter, ReplayTarget, Settled } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter, ReplayTarget, Settled } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import type { SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { Exception } from '../records/plan.ts';
 import type { Journal } from './journal.ts';
-import type { Exception } from './plan.ts';
 import type { Sends } from './sends.ts';
 
 /** What the engine needs to work on chunks of one run. */

@@ -1,5 +1,5 @@
 /** The retention cleanup: a dead-letter queue has no time to live of its own, so the office keeps the promise. */
-import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
 import { identityDigest, isSameMessage, type SequenceNumber } from '../letter.ts';

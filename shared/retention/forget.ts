@@ -1,12 +1,12 @@
 /** Forgetting: records of letters that have left, old groups, closed plans, old audit, and sources that are no more. */
 import { reviveSource, type Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
-import { triageOf } from '../groups/triage.ts';
 import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { expireIfOld, isClosed } from '../plan/control.ts';
 import { LONGEST_WINDOW } from '../plan/duplicates.ts';
+import { triageOf } from '../records/triage.ts';
 import { tellCleanupFailed } from '../telemetry/tell.ts';
 
 const DAY = 86_400_000;

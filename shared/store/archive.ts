@@ -2,7 +2,7 @@
  * The archive: a copy of each letter that was removed from a source with `archive`, in a blob container. One blob a letter: so one
  * can be found by its number, given back, or erased without the others. The blob is the encoded message and nothing else.
  */
-import type { ReadLetter } from '../broker.ts';
+import type { ReadLetter } from '../brokers/broker.ts';
 import { errorText, isMistake } from '../errors.ts';
 import type { Letter, SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
-import type { Sighting } from '../groups/group.ts';
 import type { SequenceNumber } from '../letter.ts';
 import { MASKED } from '../mask.ts';
+import type { Sighting } from '../records/group.ts';
 import { hiddenCell, type LetterRecord, sequenceNumber } from './letterRow.ts';
 import { fingerprintCell, time } from './rows.ts';
 

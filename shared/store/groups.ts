@@ -5,9 +5,9 @@
 import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type Fingerprint, NOT_RECORDED, parseFingerprint } from '../classify/fingerprint.ts';
-import { addTo, type Group, mergeGroups } from '../groups/group.ts';
 import { parseSequenceNumber, type SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
+import { addTo, type Group, mergeGroups } from '../records/group.ts';
 import type { StorageConnection } from './connection.ts';
 import { json, readable, time } from './rows.ts';
 import {

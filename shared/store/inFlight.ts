@@ -1,6 +1,6 @@
 import type { PlanId, SourceKey } from '../letter.ts';
 import { inParallel } from '../parallel.ts';
-import { type Chunk, CLOSED_STATES, type PlanHead } from '../plan/plan.ts';
+import { type Chunk, CLOSED_STATES, type PlanHead } from '../records/plan.ts';
 import type { Store } from './index.ts';
 
 /** A chunk that a run began and did not end. */

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import type { Classification } from '../classify/evidence.ts';
 import { causeOf, type Fingerprint, VERSION } from '../classify/fingerprint.ts';
-import type { Sighting } from '../groups/group.ts';
 import {
   type IdentifiedLetter,
   isSameMessage,
@@ -14,6 +13,7 @@ import {
 } from '../letter.ts';
 import type { Shown } from '../mask.ts';
 import { inParallel } from '../parallel.ts';
+import type { Sighting } from '../records/group.ts';
 import type { StorageConnection } from './connection.ts';
 import {
   currentOf,

@@ -16,8 +16,8 @@ import {
   PLAN_STATES,
   type PlanHead,
   SKIP_REASONS,
-} from '../plan/plan.ts';
-import { NO_TALLY, tallySchema } from '../plan/tally.ts';
+} from '../records/plan.ts';
+import { NO_TALLY, tallySchema } from '../records/tally.ts';
 import { fingerprintSchema } from '../selection.ts';
 import type { StorageConnection } from './connection.ts';
 import { checked, json, numberKey, time } from './rows.ts';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type Fingerprint, parseFingerprint, VERSION } from '../classify/fingerprint.ts';
-import { TRIAGE_STATES, type Triage } from '../groups/triage.ts';
+import { TRIAGE_STATES, type Triage } from '../records/triage.ts';
 import type { StorageConnection } from './connection.ts';
 import { GROUPS_TABLE } from './groups.ts';
 import { readable, time } from './rows.ts';

@@ -1,4 +1,4 @@
-import type { DeadLetterQueue, LockedLetter } from '../broker.ts';
+import type { DeadLetterQueue, LockedLetter } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { type Counted, compareCounts } from '../counter.ts';
 import { errorText, isOfficeError } from '../errors.ts';

@@ -1,5 +1,5 @@
 /** Judging recorded letters anew, after rules or schemas of the catalog have changed. Locks and settles nothing. */
-import type { DeadLetterQueue, ReadLetter } from '../broker.ts';
+import type { DeadLetterQueue, ReadLetter } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import type { Category, Classification } from '../classify/evidence.ts';
 import { errorText } from '../errors.ts';

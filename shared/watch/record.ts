@@ -1,4 +1,4 @@
-import type { ReadLetter } from '../broker.ts';
+import type { ReadLetter } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { formerFingerprint } from '../classify/former/fingerprint.ts';
 import { countLetters, countReturned } from '../groups/keep.ts';

@@ -1,4 +1,4 @@
-import type { DeadLetterQueue } from '../broker.ts';
+import type { DeadLetterQueue } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { isOfficeError } from '../errors.ts';
 import { isSameMessage, type SequenceNumber } from '../letter.ts';

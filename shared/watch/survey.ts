@@ -1,4 +1,4 @@
-import type { DeadLetterQueue, Sighting } from '../broker.ts';
+import type { DeadLetterQueue, Sighting } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';

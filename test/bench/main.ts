@@ -7,7 +7,7 @@ import { cpus, totalmem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { Misused, runCommand } from '../../local/commandLine.ts';
+import { Misused, runCommand } from '../../cli/commandLine.ts';
 import type { Row } from './row.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -1,7 +1,7 @@
 import type { ServiceBusClient } from '@azure/service-bus';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkSasToken, covers, pathOf } from '../../local/broker/sas.ts';
-import { encode } from '../../shared/serviceBus/amqp.ts';
+import { encode } from '../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, dataSection } from './harness.ts';
 import { RawClient, signToken } from './raw-client.ts';
 

@@ -3,7 +3,7 @@ import { Entity, type EntitySettings } from '../../local/broker/entity.ts';
 import { BrokerError } from '../../local/broker/errors.ts';
 import { type Arrival, receiveMessage } from '../../local/broker/message.ts';
 import { deadLetterSettings } from '../../local/broker/settings.ts';
-import { encode, encodeList, encodeSection, SECTION } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeSection, SECTION } from '../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection, mapSection, typedEntries } from './harness.ts';
 
 export const START = 1_700_000_000_000;

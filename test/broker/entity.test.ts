@@ -5,7 +5,7 @@ import { Entity, type EntitySettings } from '../../local/broker/entity.ts';
 import { BrokerError } from '../../local/broker/errors.ts';
 import { receiveMessage } from '../../local/broker/message.ts';
 import { deadLetterProperties } from '../../local/broker/reasons.ts';
-import { encode, encodeList, encodeSection, SECTION } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeSection, SECTION } from '../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection, typedEntries } from './harness.ts';
 
 const START = 1_700_000_000_000;

@@ -12,7 +12,7 @@ import {
   readValue,
   SECTION,
   sectionsOf,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 
 // Machines differ: a timeout here is for what hangs, not for what is slow.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import rhea from 'rhea';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList } from '../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, dataSection, peekAll } from './harness.ts';
 import { RawClient } from './raw-client.ts';
 

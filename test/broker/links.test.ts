@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import rhea, { type AmqpError, type Delivery, type EventContext, type Receiver } from 'rhea';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { swapGuid } from '../../local/broker/encoding.ts';
-import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList } from '../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, dataSection, until } from './harness.ts';
 import { RawClient } from './raw-client.ts';
 

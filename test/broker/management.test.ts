@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import Long from 'long';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeStringMap, swapGuid } from '../../local/broker/encoding.ts';
-import { encode, encodeList, encodeSection, readValue, SECTION } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeSection, readValue, SECTION } from '../../shared/brokers/serviceBus/amqp.ts';
 import {
   Bench,
   dataSection,

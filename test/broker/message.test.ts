@@ -12,7 +12,7 @@ import {
   readValue,
   SECTION,
   sectionsOf,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection, EVERY_TYPE, mapSection, rawEntries, sectionBytes, typedEntries } from './harness.ts';
 
 const FACTS = {

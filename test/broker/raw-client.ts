@@ -19,7 +19,7 @@ import {
   readValue,
   SECTION,
   sectionsOf,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 import { mapSection, typedEntries } from './harness.ts';
 
 export interface RawAnswer {

@@ -1,7 +1,7 @@
 /** What each key may do, and that everything else is refused in words. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SasKey } from '../../local/broker/index.ts';
-import { encode } from '../../shared/serviceBus/amqp.ts';
+import { encode } from '../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, manual, peekAll } from './harness.ts';
 import { RawClient, signToken } from './raw-client.ts';
 

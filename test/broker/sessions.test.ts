@@ -1,7 +1,7 @@
 import type { ServiceBusSessionReceiver } from '@azure/service-bus';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MovableClock } from '../../local/broker/index.ts';
-import { encode, encodeList } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList } from '../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, peekAll, take, until } from './harness.ts';
 import { RawClient } from './raw-client.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type Delivery, type EventContext, type Sender, types } from 'rhea';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encode, encodeList, encodeMap, encodeSection, SECTION } from '../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeMap, encodeSection, SECTION } from '../../shared/brokers/serviceBus/amqp.ts';
 import {
   Bench,
   dataSection,

@@ -1,13 +1,19 @@
 /** What a belief is tested with: the official client, the office's own links, and time. */
 import { ServiceBusClient, type ServiceBusReceiver, type ServiceBusReceiverOptions } from '@azure/service-bus';
-import type { Broker, DeadLetterQueue, EncodedMessage, ReplayTarget, SendOutcome } from '../../shared/broker.ts';
+import type {
+  Broker,
+  DeadLetterQueue,
+  EncodedMessage,
+  ReplayTarget,
+  SendOutcome,
+} from '../../shared/brokers/broker.ts';
+import { openBudget } from '../../shared/brokers/serviceBus/budget.ts';
+import { type AmqpConnection, openConnection, type Wire } from '../../shared/brokers/serviceBus/connection.ts';
+import { readEndpoint } from '../../shared/brokers/serviceBus/credentials.ts';
+import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
+import { type Management, openManagement } from '../../shared/brokers/serviceBus/management.ts';
+import { openSenderLink, type SenderLink } from '../../shared/brokers/serviceBus/senderLink.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
-import { openBudget } from '../../shared/serviceBus/budget.ts';
-import { type AmqpConnection, openConnection, type Wire } from '../../shared/serviceBus/connection.ts';
-import { readEndpoint } from '../../shared/serviceBus/credentials.ts';
-import { createServiceBus } from '../../shared/serviceBus/index.ts';
-import { type Management, openManagement } from '../../shared/serviceBus/management.ts';
-import { openSenderLink, type SenderLink } from '../../shared/serviceBus/senderLink.ts';
 import { NotCheckable, Surprise, see } from './belief.ts';
 import type { ShapeName } from './shapes.ts';
 import type { Place } from './target.ts';

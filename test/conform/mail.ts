@@ -1,9 +1,9 @@
 /** Steps that many beliefs begin with: encoded messages, letters that died, and what a refusal said. */
 import type { ServiceBusReceivedMessage, ServiceBusReceiver, ServiceBusSender } from '@azure/service-bus';
-import type { LockToken, ReadLetter } from '../../shared/broker.ts';
+import type { LockToken, ReadLetter } from '../../shared/brokers/broker.ts';
+import { lockActive } from '../../shared/brokers/serviceBus/receive.ts';
 import { isOfficeError } from '../../shared/errors.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
-import { lockActive } from '../../shared/serviceBus/receive.ts';
 import { data, messageOf, type Parts, types } from '../harness/typedMessage.ts';
 import { Surprise, see } from './belief.ts';
 import { type Context, dlqOf } from './context.ts';

@@ -6,7 +6,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { MISUSED, Misused, runCommand } from '../../local/commandLine.ts';
+import { MISUSED, Misused, runCommand } from '../../cli/commandLine.ts';
 import type { Belief } from './belief.ts';
 import { BELIEFS } from './beliefs/index.ts';
 import { configOf } from './emulatorConfig.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ADVICES, CATEGORIES } from '../../shared/classify/evidence.ts';
 import { ERRORS } from '../../shared/errors.ts';
-import { FINDING_CODES, PLAN_STATES, SKIP_REASONS } from '../../shared/plan/plan.ts';
+import { FINDING_CODES, PLAN_STATES, SKIP_REASONS } from '../../shared/records/plan.ts';
 import { rowsUnder } from './pages.ts';
 
 const PAGE = 'docs/operate.md';

@@ -1,8 +1,8 @@
 /** Messages that hold everything AMQP allows, sent raw, and the judge of what came back: rhea, not the office's own codec. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog } from '../../shared/catalog.ts';
-import { createServiceBus } from '../../shared/serviceBus/index.ts';
 import { PLAIN, type TestOffice } from './office.ts';
 import { BODIES, CODE, data, fullMessage, messageOf, sectionByRhea, sectionsByRhea, types } from './typedMessage.ts';
 

@@ -1,10 +1,10 @@
 /** The local broker with the Service Bus adapter on it, for tests. */
 import { ServiceBusClient } from '@azure/service-bus';
 import { parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
-import type { Broker, DeadLetterQueue } from '../../shared/broker.ts';
+import type { Broker, DeadLetterQueue } from '../../shared/brokers/broker.ts';
+import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
-import { createServiceBus } from '../../shared/serviceBus/index.ts';
 
 /** The lowest number there is. */
 export const START: SequenceNumber = sequenceNumber(0n);

@@ -12,7 +12,7 @@ import {
   type SequenceNumber,
   type SourceKey,
 } from '../../shared/letter.ts';
-import type { PlanHead } from '../../shared/plan/plan.ts';
+import type { PlanHead } from '../../shared/records/plan.ts';
 import type { LetterRecord } from '../../shared/store/letterRow.ts';
 
 type Json = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { isDisabled, resolveBinding, settingsOf } from '../../cli/settings.ts';
 import { parseTimeSpan } from '../../local/host/hostJson.ts';
 import { matchRoute, parseRoute, splitPath } from '../../local/host/routes.ts';
-import { isDisabled, resolveBinding, settingsOf } from '../../local/host/settings.ts';
 import { parseSchedule } from '../../local/host/timers.ts';
 import { overlayBody, toDateTime } from '../../local/host/triggerMetadata.ts';
 

@@ -9,7 +9,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { runCommand } from '../../local/commandLine.ts';
+import { runCommand } from '../../cli/commandLine.ts';
 import type { Fields } from './arm/functions.ts';
 import { SCENARIOS } from './catalogs.ts';
 import { COMMITTED, committed, compile, deployed, INFRA, ROOT, withoutGenerator } from './compiled.ts';

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { main } from '../../local/drain.ts';
-import { findHeld, drain as moveHeld } from '../../local/drainQueue.ts';
-import { chosenBy, lookAtWayOut } from '../../local/wayOut.ts';
-import type { DeadLetterQueue } from '../../shared/broker.ts';
+import { main } from '../../cli/drain.ts';
+import { findHeld, drain as moveHeld } from '../../cli/drainQueue.ts';
+import { chosenBy, lookAtWayOut } from '../../cli/wayOut.ts';
+import type { DeadLetterQueue } from '../../shared/brokers/broker.ts';
+import { readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
 import { type Catalog, parseCatalog, type Source } from '../../shared/catalog.ts';
-import { readLetter } from '../../shared/serviceBus/readLetter.ts';
 import { type Bench, holdAll, START, startBench } from '../harness/serviceBus.ts';
 import { data, messageOf, types } from '../harness/typedMessage.ts';
 

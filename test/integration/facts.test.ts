@@ -4,10 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningBroker, startBroker } from '../../local/broker/index.ts';
-import type { TargetFacts } from '../../shared/broker.ts';
+import type { TargetFacts } from '../../shared/brokers/broker.ts';
+import { createFactReader, createReaders } from '../../shared/brokers/serviceBus/facts.ts';
+import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog } from '../../shared/catalog.ts';
-import { createFactReader, createReaders } from '../../shared/serviceBus/facts.ts';
-import { createServiceBus } from '../../shared/serviceBus/index.ts';
 import { brokerConfig } from '../harness/office.ts';
 
 type Settings = Record<string, string | undefined>;

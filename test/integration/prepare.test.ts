@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newPlanId, type PlanId, type SourceKey } from '../../shared/letter.ts';
-import { NO_COUNTS } from '../../shared/plan/plan.ts';
+import { NO_COUNTS } from '../../shared/records/plan.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
 import { openTestOffice, type PlanJson, type TestOffice, until } from '../harness/office.ts';
 import { aPlan } from '../harness/values.ts';

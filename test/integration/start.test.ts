@@ -101,7 +101,7 @@ test('the office stays open, and the calls it prints work as they stand', { time
   for (const call of calls) statuses.push((await runShell(call)).status);
   expect(statuses).toEqual([200, 200, 201, 200]);
   const [broker] = out().match(/^export ServiceBusConnection=(?:.*\\\n)+.*/m) ?? [];
-  const drain = `${broker}\n"${process.execPath}" local/drain.ts billing-order-placed --dry-run`;
+  const drain = `${broker}\n"${process.execPath}" cli/drain.ts billing-order-placed --dry-run`;
   expect((await runShell(drain)).out).toContain('billing-order-placed: 0 held letters');
   signal('SIGTERM', 'first');
   expect(await ended).toBe(0);

@@ -8,8 +8,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { runCommand } from '../../cli/commandLine.ts';
 import { type RunningBroker, readConfig, startBroker } from '../../local/broker/index.ts';
-import { runCommand } from '../../local/commandLine.ts';
 import { BODIES, data, fullMessage, messageOf, PROPERTY_VALUES, types } from '../harness/typedMessage.ts';
 import { replayAll, sendRaw } from './replay.ts';
 

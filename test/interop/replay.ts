@@ -1,9 +1,9 @@
 /** The office's part of a letter's way: held, taken, reset, sent back, completed, by the adapter that runs in Azure. */
 import { randomBytes } from 'node:crypto';
-import type { Broker } from '../../shared/broker.ts';
+import type { Broker } from '../../shared/brokers/broker.ts';
+import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { newPlanId } from '../../shared/letter.ts';
-import { createServiceBus } from '../../shared/serviceBus/index.ts';
 
 const WAIT_MS = 10_000;
 

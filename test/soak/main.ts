@@ -7,8 +7,8 @@
  * Ends with 0 when all is as it must be, else with 1 and the seed that shows it.
  */
 import { parseArgs } from 'node:util';
+import { Misused, runCommand } from '../../cli/commandLine.ts';
 import { startAzurite } from '../../local/azurite.ts';
-import { Misused, runCommand } from '../../local/commandLine.ts';
 import { withHeap } from '../harness/heap.ts';
 import { prepareLarge } from './large.ts';
 import { CONTEST, HARD, type Result, ROUND, SINGLE, type SoakOptions, soak } from './soak.ts';

@@ -12,7 +12,7 @@ import {
   SECTION,
   sectionsOf,
   valueEnd,
-} from '../../shared/serviceBus/amqp.ts';
+} from '../../shared/brokers/serviceBus/amqp.ts';
 import { CODE, encodeValue, messageOf, PROPERTY_VALUES, sectionsByRhea, types } from '../harness/typedMessage.ts';
 
 const scalar: fc.Arbitrary<Typed> = fc.oneof(

@@ -1,7 +1,7 @@
 /** How the ceiling of a namespace is kept, on a clock of the test's own. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Bucket } from '../../shared/serviceBus/bucket.ts';
+import { Bucket } from '../../shared/brokers/serviceBus/bucket.ts';
 
 /** Runs costs one after the other, each as soon as it may begin; gives the times at which they did. */
 function begin(bucket: Bucket, costs: readonly number[], from = 0): number[] {

@@ -1,8 +1,8 @@
 /** Who begins when, under the ceiling of a namespace. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Budget, isServerBusy, onBudget, openBudget } from '../../shared/serviceBus/budget.ts';
-import { unavailable } from '../../shared/serviceBus/errors.ts';
-import type { Management } from '../../shared/serviceBus/management.ts';
+import { type Budget, isServerBusy, onBudget, openBudget } from '../../shared/brokers/serviceBus/budget.ts';
+import { unavailable } from '../../shared/brokers/serviceBus/errors.ts';
+import type { Management } from '../../shared/brokers/serviceBus/management.ts';
 
 let lines: string[];
 let budget: Budget;

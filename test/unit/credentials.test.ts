@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readNamespaceConnection } from '../../shared/serviceBus/connectionSetting.ts';
-import { readEndpoint } from '../../shared/serviceBus/credentials.ts';
+import { readNamespaceConnection } from '../../shared/brokers/serviceBus/connectionSetting.ts';
+import { readEndpoint } from '../../shared/brokers/serviceBus/credentials.ts';
 import { storageConnection } from '../../shared/store/connection.ts';
 import { openQueues } from '../../shared/store/queueClient.ts';
 import { openTable } from '../../shared/store/tableClient.ts';

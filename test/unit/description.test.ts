@@ -1,7 +1,7 @@
 /** What a description of a queue or topic says about it. */
 import { describe, expect, it } from 'vitest';
-import { readDescription } from '../../shared/serviceBus/description.ts';
-import { scopeOf } from '../../shared/serviceBus/resourceManager.ts';
+import { readDescription } from '../../shared/brokers/serviceBus/description.ts';
+import { scopeOf } from '../../shared/brokers/serviceBus/resourceManager.ts';
 
 const QUEUE = {
   status: 'Active',

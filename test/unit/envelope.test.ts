@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ResendChange } from '../../shared/broker.ts';
+import type { ResendChange } from '../../shared/brokers/broker.ts';
+import { bodyParts, openEnvelope } from '../../shared/brokers/serviceBus/envelope.ts';
+import { NO_NUMBER, readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
+import { reset } from '../../shared/brokers/serviceBus/reset.ts';
 import { isOfficeError } from '../../shared/errors.ts';
 import { isSameMessage, type PlanId, type SequenceNumber } from '../../shared/letter.ts';
-import { bodyParts, openEnvelope } from '../../shared/serviceBus/envelope.ts';
-import { NO_NUMBER, readLetter } from '../../shared/serviceBus/readLetter.ts';
-import { reset } from '../../shared/serviceBus/reset.ts';
 import {
   BODIES,
   CODE,

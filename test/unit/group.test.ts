@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
+import type { SequenceNumber } from '../../shared/letter.ts';
 import {
   addTo,
   type Group,
@@ -15,10 +16,9 @@ import {
   type Sighting,
   TREND_SPAN,
   TREND_STEP,
-} from '../../shared/groups/group.ts';
-import { advicesFor, didNotHelp } from '../../shared/groups/replays.ts';
-import type { Triage } from '../../shared/groups/triage.ts';
-import type { SequenceNumber } from '../../shared/letter.ts';
+} from '../../shared/records/group.ts';
+import { advicesFor, didNotHelp } from '../../shared/records/replays.ts';
+import type { Triage } from '../../shared/records/triage.ts';
 import { NOW } from '../harness/values.ts';
 
 const FINGERPRINT = 'f1-aaaaaaaaaaaaaaaaaaaaaa' as Fingerprint;

@@ -11,7 +11,7 @@ const settings = (JSON.parse(read('local.settings.sample.json')) as { Values: Re
 
 describe('local.settings.sample.json', () => {
   test('has every setting of the office', () => {
-    const files = ['shared/opening.ts', 'shared/serviceBus/factSettings.ts', 'shared/telemetry/open.ts'];
+    const files = ['shared/opening.ts', 'shared/brokers/serviceBus/factSettings.ts', 'shared/telemetry/open.ts'];
     const asked = new Set(files.flatMap((file) => read(file).match(/DLO_\w+(?=:)|APPLICATIONINSIGHTS_\w+/g) ?? []));
     expect(asked.size).toBeGreaterThan(8);
     expect(Object.keys(settings)).toEqual(expect.arrayContaining([...asked]));

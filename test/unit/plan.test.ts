@@ -11,7 +11,7 @@ import {
   NO_COUNTS,
   SKIP_REASONS,
   settle,
-} from '../../shared/plan/plan.ts';
+} from '../../shared/records/plan.ts';
 import { aLetter, aSource } from '../harness/values.ts';
 
 const fate: fc.Arbitrary<Fate> = fc.oneof(

@@ -1,12 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
-import type { TargetFacts } from '../../shared/broker.ts';
+import type { TargetFacts } from '../../shared/brokers/broker.ts';
 import type { Source } from '../../shared/catalog.ts';
 import { causeOf, type Fingerprint } from '../../shared/classify/fingerprint.ts';
-import { Holds } from '../../shared/groups/onHold.ts';
-import { changed } from '../../shared/groups/triage.ts';
 import type { Letter } from '../../shared/letter.ts';
 import { isInDuplicateWindow } from '../../shared/plan/duplicates.ts';
-import type { Action, Choices, Finding } from '../../shared/plan/plan.ts';
 import {
   completeFacts,
   countExpiry,
@@ -17,6 +14,9 @@ import {
   sourceFindings,
   targetOf,
 } from '../../shared/plan/preflight.ts';
+import { Holds } from '../../shared/records/onHold.ts';
+import type { Action, Choices, Finding } from '../../shared/records/plan.ts';
+import { changed } from '../../shared/records/triage.ts';
 import { aLetter, aPlan, aRecord, aSource, NOW, SUBSCRIPTION } from '../harness/values.ts';
 
 type Json = Record<string, unknown>;

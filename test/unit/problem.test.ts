@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
+import { unavailable } from '../../shared/brokers/serviceBus/errors.ts';
 import {
   ERRORS,
   type ErrorCode,
@@ -10,7 +11,6 @@ import {
   OfficeError,
 } from '../../shared/errors.ts';
 import { badRequest, problem, problemSchema } from '../../shared/http/problem.ts';
-import { unavailable } from '../../shared/serviceBus/errors.ts';
 
 const silent = () => {};
 const CODES = Object.entries(ERRORS) as [ErrorCode, { status: number; title: string; action: string }][];

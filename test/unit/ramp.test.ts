@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { beginProgress, type Gate, gate, nextStep, type Pace, paceOf } from '../../shared/plan/ramp.ts';
+import { beginProgress, type Gate, gate, nextStep, type Pace, paceOf } from '../../shared/records/ramp.ts';
 import { aSource, NOW } from '../harness/values.ts';
 
 const RAMP: Pace = { rate: 0, ramp: { steps: [1, 5, 20], observeMs: 1000, haltAbove: 0.1 } };

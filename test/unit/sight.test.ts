@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { toProperty } from '../../shared/brokers/serviceBus/propertyValue.ts';
 import { LetterBody, MAX_BODY } from '../../shared/classify/body.ts';
 import type { Dialect } from '../../shared/classify/evidence.ts';
 import { classify, DIALECTS } from '../../shared/classify/index.ts';
 import { present } from '../../shared/classify/text.ts';
 import type { BodyKind, LetterProperty } from '../../shared/letter.ts';
-import { toProperty } from '../../shared/serviceBus/propertyValue.ts';
 import { types } from '../harness/typedMessage.ts';
 import { aSight } from '../harness/values.ts';
 

@@ -7,7 +7,7 @@ import { Sight } from '../../shared/classify/sight.ts';
 import { letterView } from '../../shared/http/views.ts';
 import type { Letter } from '../../shared/letter.ts';
 import { tellOrigin } from '../../shared/plan/origin.ts';
-import type { Finding } from '../../shared/plan/plan.ts';
+import type { Finding } from '../../shared/records/plan.ts';
 import { fromRow, toRow } from '../../shared/store/letterRow.ts';
 import { aLetter, aRecord, aSight, aSource, NOW, SUBSCRIPTION } from '../harness/values.ts';
 

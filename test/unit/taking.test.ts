@@ -1,13 +1,13 @@
 import { MessagingError } from '@azure/core-amqp';
 import { describe, expect, it } from 'vitest';
-import type { ReadLetter } from '../../shared/broker.ts';
+import type { ReadLetter } from '../../shared/brokers/broker.ts';
+import { Look } from '../../shared/brokers/serviceBus/look.ts';
+import type { Management } from '../../shared/brokers/serviceBus/management.ts';
+import { readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
+import type { Lock } from '../../shared/brokers/serviceBus/receive.ts';
+import { seize } from '../../shared/brokers/serviceBus/seize.ts';
+import { take } from '../../shared/brokers/serviceBus/take.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
-import { Look } from '../../shared/serviceBus/look.ts';
-import type { Management } from '../../shared/serviceBus/management.ts';
-import { readLetter } from '../../shared/serviceBus/readLetter.ts';
-import type { Lock } from '../../shared/serviceBus/receive.ts';
-import { seize } from '../../shared/serviceBus/seize.ts';
-import { take } from '../../shared/serviceBus/take.ts';
 import { messageOf, types } from '../harness/typedMessage.ts';
 
 const inPartition = (partition: bigint, number: bigint) => sequenceNumber((partition << 48n) + number);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { shownRecord } from '../../shared/mask.ts';
-import { countLetter, NO_TALLY, tallySchema } from '../../shared/plan/tally.ts';
+import { countLetter, NO_TALLY, tallySchema } from '../../shared/records/tally.ts';
 import { aRecord, NOW } from '../harness/values.ts';
 
 it('counts letters by reason, category and age, and adds up their bytes', () => {

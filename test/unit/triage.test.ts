@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import type { Fingerprint } from '../../shared/classify/fingerprint.ts';
-import { Holds } from '../../shared/groups/onHold.ts';
+import { Holds } from '../../shared/records/onHold.ts';
 import {
   changed,
   changeText,
@@ -9,7 +9,7 @@ import {
   type TriageChange,
   triageOf,
   triageSchema,
-} from '../../shared/groups/triage.ts';
+} from '../../shared/records/triage.ts';
 import { NOW } from '../harness/values.ts';
 
 const BY = { fingerprint: 'f1-aaaaaaaaaaaaaaaaaaaaaa' as Fingerprint, cause: 'E: boom', at: NOW, operator: 'ada' };

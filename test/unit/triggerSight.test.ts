@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { triggerSight } from '../../shared/serviceBus/triggerSight.ts';
+import { triggerSight } from '../../shared/brokers/serviceBus/triggerSight.ts';
 
 const TOKEN = 'a9a0c4e2-5b0c-4d1b-9a45-6a0d2f5b1c3e';
 const metadata = {

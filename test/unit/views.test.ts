@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import { chunkLetters, iso, letterLine, letterView, planView, sourceView } from '../../shared/http/views.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
 import { shownRecord } from '../../shared/mask.ts';
-import type { Chunk, ChunkState, PlanState } from '../../shared/plan/plan.ts';
+import type { Chunk, ChunkState, PlanState } from '../../shared/records/plan.ts';
 import type { SourceRow } from '../../shared/store/sources.ts';
 import { aLetter, aPlan, aRecord, aSource, NOW, PLAN_ID } from '../harness/values.ts';
 

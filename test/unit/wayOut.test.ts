@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chosenBy, Judge, type WayOut, withLetter } from '../../local/wayOut.ts';
+import { chosenBy, Judge, type WayOut, withLetter } from '../../cli/wayOut.ts';
 import type { SequenceNumber } from '../../shared/letter.ts';
 import { completeFacts } from '../../shared/plan/preflight.ts';
 import { aLetter, aSource, NOW, PLAN_ID } from '../harness/values.ts';

@@ -1,5 +1,5 @@
 /** Rules in the ATOM interface. */
-import { encode, readValue } from '../../../shared/serviceBus/amqp.ts';
+import { encode, readValue } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { encodeDouble } from '../encoding.ts';
 import type { AddedProperty } from '../message.ts';
 import { type Action, sqlAction } from '../rules/action.ts';

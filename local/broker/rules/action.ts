@@ -1,6 +1,6 @@
 /** The actions of topic rules, and what they make of a message. */
 import { randomUUID } from 'node:crypto';
-import { type AmqpValue, encode } from '../../../shared/serviceBus/amqp.ts';
+import { type AmqpValue, encode } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { encodeDouble } from '../encoding.ts';
 import { BrokerError } from '../errors.ts';
 import { type StoredMessage, withoutProperty, withProperties, withPropertyText } from '../message.ts';

@@ -1,6 +1,6 @@
 /** `Rules` of a subscription in the emulator's `Config.json`. */
 import { z } from 'zod';
-import { encode } from '../../../shared/serviceBus/amqp.ts';
+import { encode } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { encodeDouble } from '../encoding.ts';
 import { BrokerError } from '../errors.ts';
 import type { AddedProperty } from '../message.ts';

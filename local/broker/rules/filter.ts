@@ -1,5 +1,5 @@
 /** The filters of topic rules and whether they let a message through. */
-import { readValue } from '../../../shared/serviceBus/amqp.ts';
+import { readValue } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { BrokerError } from '../errors.ts';
 import type { AddedProperty, StoredMessage } from '../message.ts';
 import { MessageProperties, type SystemProperty } from './properties.ts';

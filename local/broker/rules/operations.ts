@@ -1,5 +1,5 @@
 /** The `$management` operations on the rules of a subscription. */
-import { encode, encodeList } from '../../../shared/serviceBus/amqp.ts';
+import { encode, encodeList } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { encodeStringMap } from '../encoding.ts';
 import { BrokerError } from '../errors.ts';
 import { type Arguments, malformed } from '../request.ts';

@@ -7,7 +7,7 @@ import {
   readValue,
   SECTION,
   sectionAt,
-} from '../../../shared/serviceBus/amqp.ts';
+} from '../../../shared/brokers/serviceBus/amqp.ts';
 import type { StoredMessage } from '../message.ts';
 
 /** System properties that filters can name, by the position they have in the properties section. */

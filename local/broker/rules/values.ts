@@ -1,5 +1,5 @@
 /** Values as filters compare them: AMQP types brought to the few kinds that operators know. */
-import type { AmqpValue } from '../../../shared/serviceBus/amqp.ts';
+import type { AmqpValue } from '../../../shared/brokers/serviceBus/amqp.ts';
 
 /**
  * A value to compare. Integers of every width are one kind, float and double another, as in the language whose

@@ -2,7 +2,14 @@
  * Rules in the form of `$management` requests and answers (Service Bus documentation, "AMQP request/response-based
  * operations: rule operations"; descriptors as the clients read them).
  */
-import { encode, encodeList, encodeMap, keyText, mapEntries, readValue } from '../../../shared/serviceBus/amqp.ts';
+import {
+  encode,
+  encodeList,
+  encodeMap,
+  keyText,
+  mapEntries,
+  readValue,
+} from '../../../shared/brokers/serviceBus/amqp.ts';
 import { encodeUlong } from '../encoding.ts';
 import { propertiesOf } from '../outcome.ts';
 import { malformed, text } from '../request.ts';

@@ -1,8 +1,8 @@
 /** What the storage alone takes for what the office writes: the floor under every replay with a journal. */
 import { randomUUID } from 'node:crypto';
 import { type SequenceNumber, type SourceKey, sequenceNumber } from '../../../shared/letter.ts';
-import type { Chunk, ChunkState } from '../../../shared/plan/plan.ts';
 import { MAX_CHUNK } from '../../../shared/plan/prepare.ts';
+import type { Chunk, ChunkState } from '../../../shared/records/plan.ts';
 import { openStore } from '../../../shared/store/index.ts';
 import { aLetter, aPlan, aRecord, identified } from '../../harness/values.ts';
 import { median } from '../row.ts';

@@ -4,7 +4,7 @@ import { encodeStringMap } from '../../../local/broker/encoding.ts';
 import { receiveMessage } from '../../../local/broker/message.ts';
 import { changed, sqlAction } from '../../../local/broker/rules/action.ts';
 import { MessageProperties } from '../../../local/broker/rules/properties.ts';
-import { encode, encodeSection, SECTION } from '../../../shared/serviceBus/amqp.ts';
+import { encode, encodeSection, SECTION } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection } from '../harness.ts';
 
 const PROPERTIES = {

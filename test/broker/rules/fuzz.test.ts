@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { BrokerError } from '../../../local/broker/errors.ts';
 import { receiveMessage } from '../../../local/broker/message.ts';
 import { type Filter, Judge, sqlFilter } from '../../../local/broker/rules/filter.ts';
-import { encode, encodeList, encodeSection, SECTION } from '../../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeSection, SECTION } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection, EVERY_TYPE, mapSection } from '../harness.ts';
 
 const NAMES = Object.keys(EVERY_TYPE).map((name) => `[${name}]`);

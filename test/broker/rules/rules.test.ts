@@ -3,7 +3,7 @@ import type { ServiceBusMessage } from '@azure/service-bus';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeStringMap } from '../../../local/broker/encoding.ts';
 import { parseConfig, type RunningBroker, startBroker } from '../../../local/broker/index.ts';
-import { encode, SECTION } from '../../../shared/serviceBus/amqp.ts';
+import { encode, SECTION } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { Bench, dataSection, mapSection, peekAll } from '../harness.ts';
 import { RawClient } from '../raw-client.ts';
 

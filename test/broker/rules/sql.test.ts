@@ -3,7 +3,7 @@ import { receiveMessage } from '../../../local/broker/message.ts';
 import { MessageProperties } from '../../../local/broker/rules/properties.ts';
 import { evaluate, FilterError, matchesPattern } from '../../../local/broker/rules/sql-evaluate.ts';
 import { parseSql } from '../../../local/broker/rules/sql-parser.ts';
-import { encode, encodeList, encodeSection, SECTION } from '../../../shared/serviceBus/amqp.ts';
+import { encode, encodeList, encodeSection, SECTION } from '../../../shared/brokers/serviceBus/amqp.ts';
 import { dataSection, EVERY_TYPE, mapSection } from '../harness.ts';
 
 const none = encode.null();

@@ -1,7 +1,8 @@
 /** Partitioned entities. */
+
+import { partitionOf } from '../../../shared/brokers/serviceBus/look.ts';
+import { readLetter } from '../../../shared/brokers/serviceBus/readLetter.ts';
 import type { SequenceNumber } from '../../../shared/letter.ts';
-import { partitionOf } from '../../../shared/serviceBus/look.ts';
-import { readLetter } from '../../../shared/serviceBus/readLetter.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
 import { type Context, dlqOf } from '../context.ts';
 import { deadLetterNext, lettersOf, lock, next, note, refusal, START, withSender } from '../mail.ts';

@@ -1,6 +1,6 @@
 /** Messages sent exactly as they are encoded, and what arrives. */
 import type { ServiceBusMessage } from '@azure/service-bus';
-import { readLetter } from '../../../shared/serviceBus/readLetter.ts';
+import { readLetter } from '../../../shared/brokers/serviceBus/readLetter.ts';
 import { BODIES, CODE, data, messageOf, PROPERTY_VALUES, types } from '../../harness/typedMessage.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
 import type { Context } from '../context.ts';
