@@ -1,9 +1,8 @@
-/** App settings: where they come from, and what bindings make of them. */
+/** App settings on this machine: where they come from, and how they are looked up. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Binding } from '../local/host/core.ts';
-import { readJson } from '../local/host/hostJson.ts';
+import { readJson } from './jsonFile.ts';
 
 /** Looks settings up as .NET configuration does: case does not matter, and `__` in a name is the same as `:`. */
 export interface Settings {
@@ -48,34 +47,4 @@ export async function loadSettings(
   const fixed = { AzureWebJobsScriptRoot: root };
   Object.assign(env, { ...defaults, ...local, ...env, ...explicit, ...fixed });
   return settingsOf(env);
-}
-
-/**
- * Replaces every `%NAME%` in the strings of a trigger by the setting of that name.
- *
- * @throws Error naming the function and the missing setting.
- */
-export function resolveBinding(functionName: string, binding: Binding, settings: Settings): Binding {
-  const resolved: Binding = { ...binding };
-  for (const [key, value] of Object.entries(binding)) {
-    // A route's own percent signs are URL encoding.
-    if (typeof value !== 'string' || key === 'route') continue;
-    resolved[key] = value.replace(/%([^%\s]+)%/g, (_, name: string) => {
-      const setting = settings.get(name);
-      if (setting === undefined) {
-        throw new Error(`Function "${functionName}": ${key} is "${value}", but there is no setting "${name}".`);
-      }
-      return setting;
-    });
-  }
-  return resolved;
-}
-
-/** Whether the setting `AzureWebJobs.<name>.Disabled` switches the function off. */
-export function isDisabled(functionName: string, settings: Settings): boolean {
-  const value =
-    settings.get(`AzureWebJobs.${functionName}.Disabled`) ??
-    settings.get(`AzureWebJobs__${functionName}__Disabled`) ??
-    settings.get(`AzureWebJobs_${functionName}_Disabled`);
-  return value !== undefined && ['true', '1'].includes(value.toLowerCase());
 }

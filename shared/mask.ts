@@ -5,7 +5,7 @@
 import type { Source } from './catalog.ts';
 import type { Classification, Evidence } from './classify/evidence.ts';
 import type { Letter, LetterProperty } from './letter.ts';
-import type { LetterRecord } from './store/letterRow.ts';
+import type { LetterRecord } from './records/letterRecord.ts';
 
 /** Properties whose values are never shown, whatever the catalog says. */
 const SECRETS = /authorization|cookie|password|passwd|secret|token|api-?key|access-?key|signature|e-?mail|phone|iban/i;

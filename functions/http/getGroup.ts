@@ -2,7 +2,7 @@ import { getGroup as get } from '../../shared/desk/groups.ts';
 import { groupView } from '../../shared/http/groupViews.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { groupPath } from '../../shared/http/schemas.ts';
-import { iso } from '../../shared/http/views.ts';
+import { iso } from '../../shared/timeText.ts';
 import { asOf } from '../../shared/watch/freshness.ts';
 
 export const getGroup = route({

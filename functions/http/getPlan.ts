@@ -1,7 +1,8 @@
 import { getPlan as get } from '../../shared/desk/plans.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { planPath } from '../../shared/http/schemas.ts';
-import { iso, planView } from '../../shared/http/views.ts';
+import { planView } from '../../shared/http/views.ts';
+import { iso } from '../../shared/timeText.ts';
 
 export const getPlan = route({
   name: 'getPlan',

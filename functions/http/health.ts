@@ -1,6 +1,6 @@
 import { health as report } from '../../shared/desk/sources.ts';
 import { none, route } from '../../shared/http/route.ts';
-import { iso } from '../../shared/http/views.ts';
+import { iso } from '../../shared/timeText.ts';
 
 export const health = route({
   name: 'health',

@@ -4,9 +4,9 @@ import { listGroups as list } from '../../shared/desk/groups.ts';
 import { groupView } from '../../shared/http/groupViews.ts';
 import { none, route } from '../../shared/http/route.ts';
 import { continuation, top } from '../../shared/http/schemas.ts';
-import { iso } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
 import { SHOWN_STATES } from '../../shared/records/triage.ts';
+import { iso } from '../../shared/timeText.ts';
 
 export const listGroups = route({
   name: 'listGroups',

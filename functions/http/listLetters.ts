@@ -1,8 +1,9 @@
 import { listLetters as list } from '../../shared/desk/letters.ts';
 import { route } from '../../shared/http/route.ts';
 import { continuation, selectionOf, selectionQuery, sourcePath, top } from '../../shared/http/schemas.ts';
-import { iso, letterLine } from '../../shared/http/views.ts';
+import { letterLine } from '../../shared/http/views.ts';
 import { sourceNamed } from '../../shared/office.ts';
+import { iso } from '../../shared/timeText.ts';
 import { asOf } from '../../shared/watch/freshness.ts';
 
 export const listLetters = route({

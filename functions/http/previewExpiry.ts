@@ -1,9 +1,10 @@
 import { none, route } from '../../shared/http/route.ts';
 import { sourcePath } from '../../shared/http/schemas.ts';
-import { iso, letterLine } from '../../shared/http/views.ts';
+import { letterLine } from '../../shared/http/views.ts';
 import { shownRecord } from '../../shared/mask.ts';
 import { sourceNamed } from '../../shared/office.ts';
 import { previewExpiry as preview } from '../../shared/retention/expire.ts';
+import { iso } from '../../shared/timeText.ts';
 
 export const previewExpiry = route({
   name: 'previewExpiry',

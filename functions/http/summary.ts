@@ -5,8 +5,8 @@ import { SUMMARY_KEYS, summarise } from '../../shared/desk/letters.ts';
 import { causeLine } from '../../shared/http/groupViews.ts';
 import type { Answer } from '../../shared/http/problem.ts';
 import { none, route } from '../../shared/http/route.ts';
-import { iso } from '../../shared/http/views.ts';
 import { type Office, sourceNamed } from '../../shared/office.ts';
+import { iso } from '../../shared/timeText.ts';
 import { asOf, isStale, passText } from '../../shared/watch/freshness.ts';
 
 export const summary = route({

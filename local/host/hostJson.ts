@@ -1,7 +1,7 @@
 /** The parts of host.json that the local host obeys, with the real host's defaults. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readJson } from '../../cli/jsonFile.ts';
 
 /** .NET's TimeSpan text, `[d.]hh:mm:ss[.fff]`, as milliseconds. Undefined when the text is not one. */
 export function parseTimeSpan(text: string): number | undefined {
@@ -58,14 +58,4 @@ export async function readHostJson(root: string): Promise<HostJson> {
   const result = hostJsonSchema.safeParse(await readJson(path));
   if (!result.success) throw new Error(`${path} is invalid: ${z.prettifyError(result.error)}`);
   return result.data;
-}
-
-/** Reads a JSON file; the error names the file. */
-export async function readJson(path: string): Promise<unknown> {
-  try {
-    // The real host takes files with a byte order mark, too.
-    return JSON.parse((await readFile(path, 'utf8')).replace(/^\ufeff/, ''));
-  } catch (cause) {
-    throw new Error(`${path} cannot be read as JSON: ${(cause as Error).message}`, { cause });
-  }
 }

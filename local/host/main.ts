@@ -11,7 +11,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { readJson } from './hostJson.ts';
+import { readJson } from '../../cli/jsonFile.ts';
 import { type HostOptions, parseKeys, startHost } from './index.ts';
 
 async function readOptions(): Promise<HostOptions & { exitWithParent: boolean }> {

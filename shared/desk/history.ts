@@ -6,8 +6,8 @@ import type { Source } from '../catalog.ts';
 import { isOfficeError } from '../errors.ts';
 import type { PlanId, SequenceNumber, SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import type { PlanHead } from '../records/plan.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most lives that are told. */
 const MAX_LIVES = 20;

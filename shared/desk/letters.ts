@@ -4,8 +4,8 @@ import { OfficeError } from '../errors.ts';
 import { parseSequenceNumber, type SequenceNumber } from '../letter.ts';
 import { type ShownRecord, shownRecord } from '../mask.ts';
 import type { Office } from '../office.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import { matches, refuseMasked, type Selection } from '../selection.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
 
 /** Most records that one list call looks through; a sparse selection comes back with a continuation instead of late. */
 const MAX_LOOKED_AT = 5000;

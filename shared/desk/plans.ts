@@ -1,13 +1,14 @@
 /** Looking at plans. */
 import { isOfficeError, OfficeError } from '../errors.ts';
-import { chunkLetters, exceptionView, iso } from '../http/views.ts';
 import { type PlanId, parseSequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { inParallel } from '../parallel.ts';
 import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
 import type { PlanHead, PlanState } from '../records/plan.ts';
+import { iso } from '../timeText.ts';
 import { asOf } from '../watch/freshness.ts';
+import { chunkLetters, exceptionView } from './fates.ts';
 
 /** Heads read at the same time: each is a row of a partition of its own. */
 const HEADS_AT_ONCE = 16;

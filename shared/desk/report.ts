@@ -1,11 +1,12 @@
 /** The account of a run, to be pasted into an incident report. */
-import { iso } from '../http/views.ts';
+
 import type { PlanId } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { expireIfOld } from '../plan/control.ts';
 import { loadPlan } from '../plan/journal.ts';
 import { countsText } from '../plan/run.ts';
 import type { PlanHead } from '../records/plan.ts';
+import { iso } from '../timeText.ts';
 
 /** Most letters told one by one. */
 const MAX_TOLD = 50;

@@ -4,7 +4,7 @@ import { type Example, examplesOf, type Overview, traitsOf } from '../desk/group
 import { type Counted, type Group, mainOf } from '../records/group.ts';
 import type { Triage } from '../records/triage.ts';
 import { OVERFLOW } from '../store/groups.ts';
-import { iso } from './views.ts';
+import { iso } from '../timeText.ts';
 
 /** Most letters shown as examples. */
 const MAX_EXAMPLES = 10;

@@ -7,15 +7,11 @@ import type { SourceStatus } from '../desk/sources.ts';
 import type { Letter } from '../letter.ts';
 import { type Masking, type ShownRecord, shownRecord } from '../mask.ts';
 import { suggestedTarget } from '../plan/origin.ts';
-import type { Chunk, Exception, PlanHead } from '../records/plan.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
+import type { PlanHead } from '../records/plan.ts';
 import type { AuditEntry } from '../store/audit.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
+import { iso } from '../timeText.ts';
 import { classificationView } from './evidenceView.ts';
-
-/** ISO 8601, or `null` for no time. */
-export function iso(ms: number | undefined): string | null {
-  return ms === undefined || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
-}
 
 /** A source with its newest counts. */
 export function sourceView({ source, row, snapshot, growth, problems }: SourceStatus) {
@@ -186,25 +182,6 @@ function paceView({ pace: { rate, ramp }, progress, startedAt }: PlanHead) {
     ramp: steps ?? false,
     observedFrom: progress.observedFrom ? iso(progress.observedFrom) : null,
   };
-}
-
-/** Letters of a chunk with their fates; those with a fate of their own are told by {@link exceptionView}. */
-export function chunkLetters(head: PlanHead, chunk: Chunk) {
-  const stopped = head.state === 'cancelled' || head.state === 'expired';
-  const fate = chunk.state === 'done' ? 'done' : stopped ? 'left' : 'pending';
-  // Left behind after it was sent: its first letter was never seen in the subscription.
-  const isLeftSent = fate === 'left' && chunk.state === 'sent' && head.action === 'replay';
-  const maybeDuplicate = chunk.maybeDuplicate || (chunk.state === 'sending' && fate !== 'done') || isLeftSent;
-  return chunk.letters.map(({ number }) => ({
-    sequenceNumber: number as string,
-    fate: fate as string,
-    reason: fate === 'left' ? (head.state as string) : null,
-    maybeDuplicate,
-  }));
-}
-
-export function exceptionView({ number, fate, maybeDuplicate }: Exception) {
-  return { sequenceNumber: number as string, fate: fate.kind as string, reason: fate.reason as string, maybeDuplicate };
 }
 
 export function auditView(entry: AuditEntry) {

@@ -3,9 +3,9 @@ import type { TargetFacts } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import type { Fingerprint } from '../classify/fingerprint.ts';
 import type { Letter } from '../letter.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import type { Holds } from '../records/onHold.ts';
 import type { Action, Choices, Facts, Finding, FindingCode, PlanHead, SkipReason } from '../records/plan.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
 import { isInDuplicateWindow } from './duplicates.ts';
 
 /** Bytes that the replay's own properties can add to a message, rounded up. */

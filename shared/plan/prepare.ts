@@ -11,6 +11,7 @@ import {
 } from '../letter.ts';
 import { shownRecord } from '../mask.ts';
 import type { Office } from '../office.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import {
   type Action,
   type Choices,
@@ -28,7 +29,6 @@ import {
 import { beginProgress } from '../records/ramp.ts';
 import { countLetter, NO_TALLY, type PlanTally } from '../records/tally.ts';
 import { matches, refuseMasked, type Selection, selectionToJson } from '../selection.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
 import { MAX_JOURNAL_ROWS } from '../store/plans.ts';
 import { type IdDigest, idDigest } from '../store/sends.ts';
 import { activeHolds } from './holds.ts';

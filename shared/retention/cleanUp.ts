@@ -1,7 +1,8 @@
 import type { Office } from '../office.ts';
 import { tellCleanupFailed } from '../telemetry/tell.ts';
+import { sourcesToClean } from '../watch/managedSources.ts';
 import { expireAll } from './expire.ts';
-import { forgetAll, sourcesToClean } from './forget.ts';
+import { forgetAll } from './forget.ts';
 
 /** One retention cleanup over all sources: letters past their time, then records, plans and audit past theirs. */
 export async function cleanUp(office: Office): Promise<void> {

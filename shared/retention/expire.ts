@@ -4,7 +4,7 @@ import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
 import { identityDigest, isSameMessage, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import type { Lease } from '../store/sources.ts';
 import { tellCleanupFailed, tellExpired, tellLeft } from '../telemetry/tell.ts';
 import { takeSnapshot } from '../watch/collect.ts';

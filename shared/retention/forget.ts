@@ -1,5 +1,5 @@
 /** Forgetting: records of letters that have left, old groups, closed plans, old audit, and sources that are no more. */
-import { reviveSource, type Source } from '../catalog.ts';
+import type { Source } from '../catalog.ts';
 import { errorText, isOfficeError } from '../errors.ts';
 import { type PlanId, planCreatedAt, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
@@ -15,25 +15,6 @@ const MAX_ROWS = 5000;
 const SOURCES_AT_ONCE = 8;
 /** How many months back old audit is looked for; an office may have been off for a while. */
 const AUDIT_MONTHS = 14;
-
-/**
- * Sources with a retention to keep: those of the catalog, and those that left it while letters were still there. Personal
- * data does not stay because somebody deleted a line in a file.
- */
-export async function sourcesToClean(office: Office): Promise<Source[]> {
-  const sources = [...office.catalog.sources];
-  const known = new Set<SourceKey>(sources.map(({ key }) => key));
-  const unreadable = (key: string) => office.log(`expire: the row of source ${key} cannot be read and is passed over`);
-  for (const row of await office.store.sources.all(unreadable)) {
-    if (known.has(row.key)) continue;
-    if (!row.retired) await office.store.sources.retire(row.key);
-    const source = reviveSource(office.catalog, row.entry);
-    if (source === undefined)
-      office.log(`expire ${row.name}: left the catalog together with its namespace; not reachable`);
-    else sources.push(source);
-  }
-  return sources;
-}
 
 /** Removes what need not be kept any longer, source by source, then old audit entries. */
 export async function forgetAll(office: Office, sources: readonly Source[]): Promise<void> {

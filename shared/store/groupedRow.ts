@@ -5,7 +5,8 @@ import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
 import type { SequenceNumber } from '../letter.ts';
 import { MASKED } from '../mask.ts';
 import type { Sighting } from '../records/group.ts';
-import { hiddenCell, type LetterRecord, sequenceNumber } from './letterRow.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
+import { hiddenCell, sequenceNumber } from './letterRow.ts';
 import { fingerprintCell, time } from './rows.ts';
 
 /** Stands for rows of before there were groups, and for those that another version has put into theirs. */

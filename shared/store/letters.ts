@@ -14,6 +14,7 @@ import {
 import type { Shown } from '../mask.ts';
 import { inParallel } from '../parallel.ts';
 import type { Sighting } from '../records/group.ts';
+import type { LetterFate, LetterRecord } from '../records/letterRecord.ts';
 import type { StorageConnection } from './connection.ts';
 import {
   currentOf,
@@ -29,17 +30,7 @@ import {
   UNGROUPED,
 } from './groupedRow.ts';
 import { inWrites } from './inWrites.ts';
-import {
-  fromRow,
-  identityOf,
-  type LetterFate,
-  type LetterRecord,
-  readable,
-  toBareRow,
-  toRegrouped,
-  toRejudged,
-  toRow,
-} from './letterRow.ts';
+import { fromRow, identityOf, readable, toBareRow, toRegrouped, toRejudged, toRow } from './letterRow.ts';
 import { numberKey, time } from './rows.ts';
 import {
   type Cell,

@@ -9,9 +9,9 @@ import { causeOf } from '../classify/fingerprint.ts';
 import { errorText } from '../errors.ts';
 import type { Letter, PlanId, SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
+import type { LetterFate } from '../records/letterRecord.ts';
 import type { PlanHead } from '../records/plan.ts';
 import { EVENTS, METRICS } from '../signals.ts';
-import type { LetterFate } from '../store/letterRow.ts';
 import type { Recorded } from '../store/letters.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 

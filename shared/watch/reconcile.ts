@@ -2,8 +2,8 @@ import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import { recount } from '../groups/keep.ts';
 import type { Office } from '../office.ts';
-import { sourcesToClean } from '../retention/forget.ts';
 import { takeSnapshot } from './collect.ts';
+import { sourcesToClean } from './managedSources.ts';
 import { type Survey, survey } from './survey.ts';
 
 /** Brings the records of one source in line with its dead-letter queue, and its groups with the records. Changes no letter. */

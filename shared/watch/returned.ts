@@ -2,7 +2,7 @@ import { type Source, sourceKey } from '../catalog.ts';
 import { isOfficeError } from '../errors.ts';
 import { isCopyOf, type Letter, type PlanId, type SequenceNumber, type SourceKey } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 
 /**
  * Whether a letter is one that the plan it names has sent, and that died again: in the dead-letter queue of that plan's target,

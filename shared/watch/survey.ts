@@ -2,7 +2,7 @@ import type { DeadLetterQueue, Sighting } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { compareSequenceNumbers, isSameMessage, type Letter, type SequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
-import type { LetterRecord } from '../store/letterRow.ts';
+import type { LetterRecord } from '../records/letterRecord.ts';
 import { tellLeft } from '../telemetry/tell.ts';
 import { recordLetters } from './record.ts';
 import { reopen } from './reopen.ts';

@@ -12,8 +12,8 @@ import {
   type SequenceNumber,
   type SourceKey,
 } from '../../shared/letter.ts';
+import type { LetterRecord } from '../../shared/records/letterRecord.ts';
 import type { PlanHead } from '../../shared/records/plan.ts';
-import type { LetterRecord } from '../../shared/store/letterRow.ts';
 
 type Json = Record<string, unknown>;
 

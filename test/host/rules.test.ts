@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isDisabled, resolveBinding, settingsOf } from '../../cli/settings.ts';
+import { settingsOf } from '../../cli/settings.ts';
+import { isDisabled, resolveBinding } from '../../local/host/bindingSettings.ts';
 import { parseTimeSpan } from '../../local/host/hostJson.ts';
 import { matchRoute, parseRoute, splitPath } from '../../local/host/routes.ts';
 import { parseSchedule } from '../../local/host/timers.ts';

@@ -12,11 +12,11 @@ import type { Office } from '../../shared/office.ts';
 import { openOffice } from '../../shared/open.ts';
 import { inParallel } from '../../shared/parallel.ts';
 import { type Group, groupOf } from '../../shared/records/group.ts';
+import type { LetterFate } from '../../shared/records/letterRecord.ts';
 import { changed, type TriageChange, triageOf } from '../../shared/records/triage.ts';
 import { forgetAll } from '../../shared/retention/forget.ts';
 import { MAX_GROUPS, OVERFLOW } from '../../shared/store/groups.ts';
 import { openStore, type Store } from '../../shared/store/index.ts';
-import type { LetterFate } from '../../shared/store/letterRow.ts';
 import { takeStorage } from '../harness/storage.ts';
 import { aLetter, aPlan, aSight, CONNECTION, identified, NOW, PLAN_ID } from '../harness/values.ts';
 

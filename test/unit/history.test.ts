@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { doubtAbout } from '../../shared/desk/history.ts';
 import type { Letter, PlanId, SequenceNumber } from '../../shared/letter.ts';
-import type { LetterRecord } from '../../shared/store/letterRow.ts';
+import type { LetterRecord } from '../../shared/records/letterRecord.ts';
 import { aPlan, aRecord, NOW, NUMBER, PLAN_ID } from '../harness/values.ts';
 
 const OTHER_PLAN = '20261130t104512-bbbbbbbb' as PlanId;

@@ -1,9 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
-import { chunkLetters, iso, letterLine, letterView, planView, sourceView } from '../../shared/http/views.ts';
+import { chunkLetters } from '../../shared/desk/fates.ts';
+import { letterLine, letterView, planView, sourceView } from '../../shared/http/views.ts';
 import type { PlanId, SequenceNumber } from '../../shared/letter.ts';
 import { shownRecord } from '../../shared/mask.ts';
 import type { Chunk, ChunkState, PlanState } from '../../shared/records/plan.ts';
 import type { SourceRow } from '../../shared/store/sources.ts';
+import { iso } from '../../shared/timeText.ts';
 import { aLetter, aPlan, aRecord, aSource, NOW, PLAN_ID } from '../harness/values.ts';
 
 describe('a time is shown in UTC', () => {
