@@ -2,8 +2,8 @@
  * `npm run package -- <folder>`: builds the app and lays what is deployed into a folder, which is emptied first. Only what is listed
  * here goes in, whatever else lies in the checkout. Nothing is installed or built where it is deployed to.
  */
-import { cp, mkdir, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { cp, mkdir, readdir, realpath, rm } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildApp } from '../build.ts';
 import { Misused, runCommand } from '../cli/commandLine.ts';
@@ -14,11 +14,13 @@ const ROOT = resolve(import.meta.dirname, '..');
 export const PACKED = ['catalog.json', 'host.json', 'package.json'];
 const BUILT = 'dist';
 
-/** Builds, and lays the package of the checkout at `root` into `folder`. Answers its files: paths in the package, sorted. */
+/**
+ * Builds, and lays the package of the checkout at `root` into `folder`. Answers its files: paths in the package, sorted. Throws
+ * when the folder holds anything but a package: it is emptied, and a slip such as `npm run package -- infra` would be dear.
+ */
 export async function layPackage(folder: string, root = ROOT): Promise<string[]> {
   const target = resolve(folder);
-  // A slip such as `npm run package -- .` would empty the repository.
-  if (root.startsWith(target)) throw new Error(`${target} holds the repository`);
+  await assertOurs(target, root);
   const { files: built } = await buildApp(join(root, BUILT));
   await rm(target, { recursive: true, force: true });
   const files = [...PACKED, ...built.map((name) => `${BUILT}/${name}`)].toSorted();
@@ -27,6 +29,21 @@ export async function layPackage(folder: string, root = ROOT): Promise<string[]>
     await cp(join(root, file), join(target, file));
   }
   return files;
+}
+
+/** Throws unless `target` is new, empty, or a package that was laid before. */
+async function assertOurs(target: string, root: string): Promise<void> {
+  const real = await realpath(target).catch(() => target);
+  const inside = relative(real, await realpath(root));
+  if (inside.split(sep)[0] !== '..') throw new Misused(`${target} holds the repository`);
+  const there = await readdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const strange = there.find((name) => name !== BUILT && !PACKED.includes(name));
+  if (strange !== undefined) {
+    throw new Misused(`${target} is emptied first, and holds "${strange}", which is no part of a package`);
+  }
 }
 
 if (import.meta.main) {

@@ -1,5 +1,14 @@
 /** What azd and the pipeline deploy. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -33,6 +42,16 @@ describe('the package', () => {
     await expect(layPackage(ROOT)).rejects.toThrow('holds the repository');
     await expect(layPackage(join(ROOT, '..'))).rejects.toThrow('holds the repository');
     expect(existsSync(join(ROOT, 'catalog.json'))).toBe(true);
+  });
+
+  test('is laid over another package, and over nothing else', async () => {
+    await expect(layPackage(join(folder, 'out'), folder)).resolves.toContain('dist/main.js');
+    for (const other of ['coverage', 'dist']) {
+      await expect(layPackage(join(folder, other), folder)).rejects.toThrow('is no part of a package');
+    }
+    expect(existsSync(join(folder, 'coverage/secret.pem'))).toBe(true);
+    symlinkSync(ROOT, join(folder, 'link'));
+    await expect(layPackage(join(folder, 'link'))).rejects.toThrow('holds the repository');
   });
 });
 
