@@ -115,16 +115,17 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       scmMinTlsVersion: '1.2'
       ftpsState: 'Disabled'
       http20Enabled: true
-      ipSecurityRestrictionsDefaultAction: empty(allowedAddresses) ? 'Allow' : 'Deny'
-      ipSecurityRestrictions: [
-        for (address, i) in allowedAddresses: {
-          name: 'allowed-${i}'
-          action: 'Allow'
-          priority: 100 + i
-          ipAddress: address
-        }
-      ]
-      scmIpSecurityRestrictionsUseMain: true
+      // Where none are named nothing is said, so that what other hands have set stays.
+      ipSecurityRestrictionsDefaultAction: empty(allowedAddresses) ? null : 'Deny'
+      ipSecurityRestrictions: empty(allowedAddresses)
+        ? null
+        : map(allowedAddresses, (address, i) => {
+            name: 'allowed-${i}'
+            action: 'Allow'
+            priority: 100 + i
+            ipAddress: address
+          })
+      scmIpSecurityRestrictionsUseMain: empty(allowedAddresses) ? null : true
     }
   }
 }

@@ -341,9 +341,11 @@ describe('the network', () => {
   it.each([own, of(GUEST), of(TRIED)])('is none unless it is asked for: $name', ({ resources }) => {
     expect(resources.filter(({ type }) => type.startsWith('Microsoft.Network/'))).toEqual([]);
     expect(site(resources).virtualNetworkSubnetId).toBeNull();
+    // Nothing is said: another value would take away what somebody has set by hand.
     expect(site(resources).siteConfig).toMatchObject({
-      ipSecurityRestrictionsDefaultAction: 'Allow',
-      ipSecurityRestrictions: [],
+      ipSecurityRestrictionsDefaultAction: null,
+      ipSecurityRestrictions: null,
+      scmIpSecurityRestrictionsUseMain: null,
     });
     expect(account(resources)).toMatchObject({
       publicNetworkAccess: 'Enabled',

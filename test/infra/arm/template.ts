@@ -282,7 +282,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   lambdaVariables: (args, scope) => scope.lambda[text(argument(args, 0, scope))] ?? null,
   map: (args, scope) => {
     const change = applying(args, 1, scope);
-    return list(argument(args, 0, scope)).map((one) => change(one));
+    return list(argument(args, 0, scope)).map((one, i) => change(one, i));
   },
   parameters: (args, scope) => {
     const name = text(argument(args, 0, scope));
