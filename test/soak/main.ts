@@ -17,10 +17,11 @@ import { CONTEST, HARD, type Result, ROUND, SINGLE, type SoakOptions, soak } fro
 const RUNS_AN_OFFICE = 20;
 const FAILED = 1;
 
-const USAGE = `usage: npm run soak -- [--runs <n>] [--seed <n>]
+const USAGE = `usage: npm run soak -- [--runs <n>] [--seed <n>] [--family single|contest]
        npm run soak -- --large [--letters <n>]
   --runs     how many random runs; default 200
   --seed     the first seed; default 1
+  --family   one plan over the letters of a source (single), or several over the same ones (contest); default: in turn
   --large    prepares a plan over very many recorded letters instead
   --letters  how many; default 100000`;
 
