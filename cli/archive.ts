@@ -4,12 +4,14 @@
  * Reads the archive without the office: what was removed, what a letter said, the encoded message and its body as files, and the
  * message sent to a queue once more, after the looks that a plan takes.
  */
+
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ContainerClient } from '@azure/storage-blob';
+import { type EncodedMessage, encodedMessage } from '../shared/brokers/broker.ts';
 import { bodyParts, openEnvelope } from '../shared/brokers/serviceBus/envelope.ts';
 import { createServiceBus } from '../shared/brokers/serviceBus/index.ts';
 import { readLetter } from '../shared/brokers/serviceBus/readLetter.ts';
@@ -123,9 +125,9 @@ async function list(container: ContainerClient, prefix: string, say: Say): Promi
   return DONE;
 }
 
-async function read(container: ContainerClient, name: string): Promise<Buffer | undefined> {
+async function read(container: ContainerClient, name: string): Promise<EncodedMessage | undefined> {
   const blob = container.getBlobClient(name);
-  return (await blob.exists()) ? blob.downloadToBuffer() : undefined;
+  return (await blob.exists()) ? encodedMessage(await blob.downloadToBuffer()) : undefined;
 }
 
 /** What the message says of itself, and its body: as text when it is valid UTF-8, else as base64. */
@@ -175,7 +177,7 @@ async function save(name: string, message: Buffer, folder: string, say: Say): Pr
  */
 async function send(
   name: string,
-  message: Buffer,
+  message: EncodedMessage,
   to: string,
   chosen: Chosen,
   catalog: Catalog,

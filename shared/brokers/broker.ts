@@ -5,8 +5,15 @@
 import type { Source } from '../catalog.ts';
 import type { Letter, PlanId, SequenceNumber } from '../letter.ts';
 
+declare const brand: unique symbol;
+
 /** A message exactly as it is encoded on the wire. Opaque to the domain. */
-export type EncodedMessage = Buffer & { readonly encoded?: never };
+export type EncodedMessage = Buffer & { readonly [brand]: 'EncodedMessage' };
+
+/** Bytes that are a whole message as its broker encodes it: for adapters, which alone can know. */
+export function encodedMessage(bytes: Buffer): EncodedMessage {
+  return bytes as EncodedMessage;
+}
 
 /** A letter together with its encoded message. `message` is absent when it was read without body. */
 export interface ReadLetter {
@@ -18,7 +25,19 @@ export interface ReadLetter {
 export type Sighting = Pick<Letter, 'sequenceNumber' | 'state' | 'messageId' | 'enqueuedAt'>;
 
 /** The broker's handle on one locked message. */
-export type LockToken = string & { readonly lockToken?: never };
+export type LockToken = string & { readonly [brand]: 'LockToken' };
+
+/** A broker's handle from its text: for adapters, which alone get them. */
+export function lockToken(text: string): LockToken {
+  return text as LockToken;
+}
+
+/** What a trigger tells about the message it holds: only enough to find it, since names and numbers arrive changed. */
+export interface TriggerSight {
+  readonly sequenceNumber: number;
+  readonly messageId: string | undefined;
+  readonly lockToken: LockToken;
+}
 
 /** A letter that is locked by us. */
 export interface LockedLetter extends ReadLetter {

@@ -1,16 +1,10 @@
+import type { TriggerSight } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { errorText } from '../errors.ts';
 import { parseSequenceNumber } from '../letter.ts';
 import type { Office } from '../office.ts';
 import { recordLetters } from './record.ts';
 import { reopen } from './reopen.ts';
-
-/** What the trigger tells about the message it holds: only enough to find it, since names and numbers arrive changed. */
-export interface TriggerSight {
-  readonly sequenceNumber: number;
-  readonly messageId: string | undefined;
-  readonly lockToken: string;
-}
 
 /**
  * Classifies the letter that the Service Bus trigger holds: reads it by its exact number, records it, sets it aside.

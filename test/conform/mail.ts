@@ -1,6 +1,6 @@
 /** Steps that many beliefs begin with: encoded messages, letters that died, and what a refusal said. */
 import type { ServiceBusReceivedMessage, ServiceBusReceiver, ServiceBusSender } from '@azure/service-bus';
-import type { LockToken, ReadLetter } from '../../shared/brokers/broker.ts';
+import type { EncodedMessage, LockToken, ReadLetter } from '../../shared/brokers/broker.ts';
 import { lockActive } from '../../shared/brokers/serviceBus/receive.ts';
 import { isOfficeError } from '../../shared/errors.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
@@ -26,7 +26,7 @@ export interface Note {
 }
 
 /** An encoded message with this id. */
-export function note(id: string, { subject, session, key, ttlMs, properties, body }: Note = {}): Buffer {
+export function note(id: string, { subject, session, key, ttlMs, properties, body }: Note = {}): EncodedMessage {
   const parts: Parts = {
     properties: [
       types.Str8(id),
@@ -45,7 +45,7 @@ export function note(id: string, { subject, session, key, ttlMs, properties, bod
 }
 
 /** Messages with ids `name-0`, `name-1`, … and what else is given. */
-export function notes(context: Context, count: number, more: Note = {}, name = 'note'): Buffer[] {
+export function notes(context: Context, count: number, more: Note = {}, name = 'note'): EncodedMessage[] {
   return Array.from({ length: count }, (_, i) => note(context.id(`${name}-${i}`), more));
 }
 
@@ -92,7 +92,7 @@ export async function deadLetterNext(context: Context, path: string, count: numb
 }
 
 /** Sends `messages` to the queue at `path` and has them dead-lettered; gives the letters in the order they have there. */
-export async function die(context: Context, path: string, messages: readonly Buffer[]): Promise<ReadLetter[]> {
+export async function die(context: Context, path: string, messages: readonly EncodedMessage[]): Promise<ReadLetter[]> {
   await context.send(path, ...messages);
   await deadLetterNext(context, path, messages.length);
   return lettersOf(context, path, messages.length);

@@ -1,6 +1,7 @@
 /** Messages that hold everything AMQP allows, sent raw, and the judge of what came back: rhea, not the office's own codec. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import type { EncodedMessage } from '../../shared/brokers/broker.ts';
 import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog } from '../../shared/catalog.ts';
 import { PLAIN, type TestOffice } from './office.ts';
@@ -75,7 +76,7 @@ function idOf(message: Buffer): string {
 }
 
 /** Sends encoded messages one by one, byte for byte. */
-export async function sendRaw(office: TestOffice, queue: string, messages: readonly Buffer[]): Promise<void> {
+export async function sendRaw(office: TestOffice, queue: string, messages: readonly EncodedMessage[]): Promise<void> {
   const settings = { ServiceBus: office.broker.connectionString };
   const owner = { team: 'test', contact: 'test' };
   const sources = [{ name: `raw-${randomUUID()}`, queue, mode: 'observe', owner, entity: PLAIN }];

@@ -1,7 +1,7 @@
 /** The local broker with the Service Bus adapter on it, for tests. */
 import { ServiceBusClient } from '@azure/service-bus';
 import { parseConfig, type RunningBroker, startBroker } from '../../local/broker/index.ts';
-import type { Broker, DeadLetterQueue } from '../../shared/brokers/broker.ts';
+import type { Broker, DeadLetterQueue, EncodedMessage } from '../../shared/brokers/broker.ts';
 import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
@@ -19,7 +19,7 @@ export interface Bench {
   readonly orders: Source;
   readonly billing: Source;
   /** Sends encoded messages exactly as they are and has a consumer dead-letter them; gives their numbers. */
-  deadLetter(messages: readonly Buffer[], source?: Source): Promise<SequenceNumber[]>;
+  deadLetter(messages: readonly EncodedMessage[], source?: Source): Promise<SequenceNumber[]>;
   close(): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export async function startBench(queues: Readonly<Record<string, object>> = {}):
     log: (line) => lines.push(line),
     operationTimeoutMs: 5_000,
   });
-  async function deadLetter(messages: readonly Buffer[], source = orders): Promise<SequenceNumber[]> {
+  async function deadLetter(messages: readonly EncodedMessage[], source = orders): Promise<SequenceNumber[]> {
     const before = new Set(broker.messages(`${source.path}/$DeadLetterQueue`).map((held) => held.sequenceNumber));
     const target = await office.openTarget(source, source.of.kind === 'queue' ? source.of.queue : source.of.topic);
     for (const message of messages) await target.send([message], 5_000);

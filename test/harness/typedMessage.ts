@@ -2,6 +2,7 @@
  * Encoded messages for tests, made and judged by rhea, a decoder that shares no code with the office's own.
  */
 import rhea, { type Typed } from 'rhea';
+import { type EncodedMessage, encodedMessage } from '../../shared/brokers/broker.ts';
 
 type Constructor =
   | 'Null'
@@ -105,7 +106,7 @@ export interface Parts {
 }
 
 /** An encoded message. */
-export function messageOf(parts: Parts): Buffer {
+export function messageOf(parts: Parts): EncodedMessage {
   const sections: Buffer[] = [];
   if (parts.header) sections.push(section(CODE.header, types.List8(parts.header)));
   if (parts.deliveryAnnotations) {
@@ -118,7 +119,7 @@ export function messageOf(parts: Parts): Buffer {
   }
   sections.push(...(parts.body ?? [data('hello')]));
   if (parts.footer) sections.push(section(CODE.footer, mapOf(parts.footer, true)));
-  return Buffer.concat(sections);
+  return encodedMessage(Buffer.concat(sections));
 }
 
 /** A data section. */
@@ -251,7 +252,7 @@ export const BODIES: Readonly<Record<string, Buffer[]>> = {
 };
 
 /** A message with every section and a property of every type, or those of `values`, around `body`. */
-export function fullMessage(id: string, body: Buffer[], values = PROPERTY_VALUES): Buffer {
+export function fullMessage(id: string, body: Buffer[], values = PROPERTY_VALUES): EncodedMessage {
   const now = Date.now();
   return messageOf({
     header: [types.True(), types.Ubyte(7), types.Uint(3_000_000)],

@@ -1,5 +1,7 @@
 /** The ceiling of a namespace as the adapter keeps it, on the local broker. */
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodedMessage } from '../../shared/brokers/broker.ts';
 import type { Source } from '../../shared/catalog.ts';
 import type { PlanId } from '../../shared/letter.ts';
 import { dataSection } from '../broker/harness.ts';
@@ -18,7 +20,7 @@ function under(operationsPerSecond: number): Source {
   return { ...bench.orders, namespace };
 }
 
-const messages = (count: number) => Array.from({ length: count }, () => dataSection('x'));
+const messages = (count: number) => Array.from({ length: count }, () => encodedMessage(dataSection('x')));
 
 async function msOf(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();

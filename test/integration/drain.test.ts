@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { main } from '../../cli/drain.ts';
 import { findHeld, drain as moveHeld } from '../../cli/drainQueue.ts';
 import { chosenBy, lookAtWayOut } from '../../cli/wayOut.ts';
-import type { DeadLetterQueue } from '../../shared/brokers/broker.ts';
+import type { DeadLetterQueue, EncodedMessage } from '../../shared/brokers/broker.ts';
 import { readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
 import { type Catalog, parseCatalog, type Source } from '../../shared/catalog.ts';
 import { type Bench, holdAll, START, startBench } from '../harness/serviceBus.ts';
@@ -69,7 +69,7 @@ function planIdSaid(): string | undefined {
   return /x-replay-id (\S+)\.$/m.exec(said.join('\n'))?.[1];
 }
 
-function letters(count: number, replays = 0): Buffer[] {
+function letters(count: number, replays = 0): EncodedMessage[] {
   return Array.from({ length: count }, (_, i) =>
     messageOf({
       properties: [types.Str8(`id-${i}`)],

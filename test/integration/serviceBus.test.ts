@@ -2,7 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { ServiceBusClient } from '@azure/service-bus';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DeadLetterQueue, ResendChange } from '../../shared/brokers/broker.ts';
+import {
+  type DeadLetterQueue,
+  type EncodedMessage,
+  lockToken,
+  type ResendChange,
+} from '../../shared/brokers/broker.ts';
 import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { type PlanId, type SequenceNumber, sequenceNumber } from '../../shared/letter.ts';
 import { expectExact } from '../harness/exact.ts';
@@ -25,7 +30,7 @@ function change(replayOf: SequenceNumber): ResendChange {
   return { replayCount: 1, replayedAt: 1_800_000_000_000, planId, replayOf, bypass: false };
 }
 
-function small(id: string): Buffer {
+function small(id: string): EncodedMessage {
   return messageOf({ properties: [types.Str8(id)], body: [data(`body of ${id}`)] });
 }
 
@@ -159,8 +164,8 @@ describe('receiving', () => {
     bench.broker.clock.advance(61_000);
     const [second] = await queue.receive(1, 5_000);
     expect(second?.letter.sequenceNumber).toBe(first?.letter.sequenceNumber);
-    expect(await queue.hold([first?.lock ?? ''])).toEqual(['lost']);
-    expect(await queue.hold([second?.lock ?? ''])).toEqual(['settled']);
+    expect(await queue.hold([first?.lock ?? lockToken('')])).toEqual(['lost']);
+    expect(await queue.hold([second?.lock ?? lockToken('')])).toEqual(['settled']);
   });
 });
 
@@ -213,7 +218,7 @@ describe('settling by lock token', () => {
     });
     const [message] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 5_000 });
     await client.close();
-    expect(await queue.hold([message?.lockToken ?? ''])).toEqual(['settled']);
+    expect(await queue.hold([lockToken(message?.lockToken ?? '')])).toEqual(['settled']);
     expect(bench.broker.messages(DLQ)).toMatchObject([{ state: 'deferred', locked: false }]);
   });
 
@@ -221,7 +226,7 @@ describe('settling by lock token', () => {
     await bench.deadLetter(ids(4).map(small));
     const locks = (await queue.receive(4, 5_000)).map(({ lock }) => lock);
     await queue.release(locks.slice(1, 2));
-    expect(await queue.hold([...locks, 'no lock token at all'])).toEqual([
+    expect(await queue.hold([...locks, lockToken('no lock token at all')])).toEqual([
       'settled',
       'lost',
       'settled',
@@ -242,8 +247,10 @@ describe('settling by lock token', () => {
     await bench.deadLetter([small('id-0')]);
     const [letter] = await other.receive(1, 5_000);
     bench.broker.faults.add({ at: 'settle', do: 'lose-answer' });
-    await expect(other.complete([letter?.lock ?? ''])).rejects.toMatchObject({ code: 'DLO_BROKER_UNAVAILABLE' });
-    expect(await other.complete([letter?.lock ?? ''])).toEqual(['lost']);
+    await expect(other.complete([letter?.lock ?? lockToken('')])).rejects.toMatchObject({
+      code: 'DLO_BROKER_UNAVAILABLE',
+    });
+    expect(await other.complete([letter?.lock ?? lockToken('')])).toEqual(['lost']);
     expect(bench.broker.messages(DLQ)).toEqual([]);
     await quick.close();
   });
@@ -255,7 +262,7 @@ describe('sending', () => {
   it('tells how large a transfer may be and how large one would be', async () => {
     const target = await bench.office.openTarget(bench.orders, 'parking');
     expect(target.maxBytes).toBe(262_144);
-    const single = Buffer.concat([messageOf({ body: [data(Buffer.alloc(262_144 - 8))] })]);
+    const single = messageOf({ body: [data(Buffer.alloc(262_144 - 8))] });
     expect(target.batchBytes([single])).toBe(262_144);
     expect(await target.send([single], 5_000)).toEqual({ kind: 'accepted' });
     expect(await target.send([single, small('id')], 5_000)).toMatchObject({

@@ -1,6 +1,6 @@
 /** The office's part of a letter's way: held, taken, reset, sent back, completed, by the adapter that runs in Azure. */
 import { randomBytes } from 'node:crypto';
-import type { Broker } from '../../shared/brokers/broker.ts';
+import type { Broker, EncodedMessage } from '../../shared/brokers/broker.ts';
 import { createServiceBus } from '../../shared/brokers/serviceBus/index.ts';
 import { parseCatalog, type Source } from '../../shared/catalog.ts';
 import { newPlanId } from '../../shared/letter.ts';
@@ -35,7 +35,11 @@ export async function replayAll(connectionString: string, queue: string, count: 
 }
 
 /** Sends encoded messages to `queue`, byte for byte. */
-export async function sendRaw(connectionString: string, queue: string, messages: readonly Buffer[]): Promise<void> {
+export async function sendRaw(
+  connectionString: string,
+  queue: string,
+  messages: readonly EncodedMessage[],
+): Promise<void> {
   await withOffice(connectionString, queue, async (office, source) => {
     const target = await office.openTarget(source, queue);
     for (const message of messages) equal(await target.send([message], WAIT_MS), { kind: 'accepted' }, 'sending raw');

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, test } from 'vitest';
+import { encodedMessage } from '../../shared/brokers/broker.ts';
 import { sourceKey } from '../../shared/catalog.ts';
 import { sequenceNumber } from '../../shared/letter.ts';
 import { Archive, archiveName } from '../../shared/store/archive.ts';
@@ -91,7 +92,7 @@ describe('writing', () => {
   const source = { key: orders, name: 'orders' };
   const read = (number: bigint) => {
     const letter = aLetter({ sequenceNumber: sequenceNumber(number) });
-    return { letter, message: Buffer.from(`message ${number}`) };
+    return { letter, message: encodedMessage(Buffer.from(`message ${number}`)) };
   };
 
   test('puts the message and nothing else, signed by the key of the connection', async () => {

@@ -1,5 +1,7 @@
 /** Who begins when, under the ceiling of a namespace. */
+
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { encodedMessage } from '../../shared/brokers/broker.ts';
 import { type Budget, isServerBusy, onBudget, openBudget } from '../../shared/brokers/serviceBus/budget.ts';
 import { unavailable } from '../../shared/brokers/serviceBus/errors.ts';
 import type { Management } from '../../shared/brokers/serviceBus/management.ts';
@@ -105,7 +107,7 @@ describe('requests to a management node', () => {
   const node = (peeked: number): Management => ({
     isOpen: () => true,
     close: () => {},
-    peek: async () => Array.from({ length: peeked }, () => Buffer.alloc(0)),
+    peek: async () => Array.from({ length: peeked }, () => encodedMessage(Buffer.alloc(0))),
     receive: async () => [],
     settle: async () => {},
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ResendChange } from '../../shared/brokers/broker.ts';
+import { encodedMessage, type ResendChange } from '../../shared/brokers/broker.ts';
 import { bodyParts, openEnvelope } from '../../shared/brokers/serviceBus/envelope.ts';
 import { NO_NUMBER, readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
 import { reset } from '../../shared/brokers/serviceBus/reset.ts';
@@ -76,7 +76,7 @@ const letter: Parts = {
 };
 
 function notResendable(message: Buffer): void {
-  expect(() => reset(message, change)).toThrow(expect.objectContaining({ code: 'DLO_NOT_RESENDABLE' }));
+  expect(() => reset(encodedMessage(message), change)).toThrow(expect.objectContaining({ code: 'DLO_NOT_RESENDABLE' }));
 }
 
 function hex(value: Parameters<typeof encodeValue>[0]): string {
@@ -294,7 +294,7 @@ describe('a message that cannot be read', () => {
         JSON.stringify(readLetter(bytes));
         bodyParts(openEnvelope(bytes));
         try {
-          reset(bytes, change);
+          reset(encodedMessage(bytes), change);
         } catch (error) {
           if (!isOfficeError(error, 'DLO_NOT_RESENDABLE')) throw error;
         }
@@ -385,7 +385,7 @@ describe('what a replay resets', () => {
       CODE.data,
     ]);
     expect(sections.slice(0, 2)).toEqual(sectionsByRhea(message).slice(0, 2));
-    const bare = sectionsByRhea(reset(data('only a body'), change));
+    const bare = sectionsByRhea(reset(encodedMessage(data('only a body')), change));
     expect(bare.map(({ code }) => code)).toEqual([CODE.applicationProperties, CODE.data]);
   });
 
@@ -446,7 +446,7 @@ describe('a new message id', () => {
   });
 
   it('is put into a message that had no properties', () => {
-    const sent = reset(data('x'), { ...change, newMessageId: 'new-1' });
+    const sent = reset(encodedMessage(data('x')), { ...change, newMessageId: 'new-1' });
     expect(sectionByRhea(sent, CODE.properties)?.items).toEqual([hex(types.Str8('new-1'))]);
     expect(propertiesOf(sent)?.has('x-original-message-id')).toBe(false);
   });

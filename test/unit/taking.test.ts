@@ -1,6 +1,6 @@
 import { MessagingError } from '@azure/core-amqp';
 import { describe, expect, it } from 'vitest';
-import type { ReadLetter } from '../../shared/brokers/broker.ts';
+import { type EncodedMessage, encodedMessage, lockToken, type ReadLetter } from '../../shared/brokers/broker.ts';
 import { Look } from '../../shared/brokers/serviceBus/look.ts';
 import type { Management } from '../../shared/brokers/serviceBus/management.ts';
 import { readLetter } from '../../shared/brokers/serviceBus/readLetter.ts';
@@ -12,7 +12,7 @@ import { messageOf, types } from '../harness/typedMessage.ts';
 
 const inPartition = (partition: bigint, number: bigint) => sequenceNumber((partition << 48n) + number);
 
-function letterOf(number: SequenceNumber): Buffer {
+function letterOf(number: SequenceNumber): EncodedMessage {
   const bytes = Buffer.alloc(8);
   bytes.writeBigInt64BE(BigInt(number));
   return messageOf({
@@ -42,7 +42,7 @@ function nodeWith(numbers: readonly SequenceNumber[], answer: (asked: readonly S
     },
     receive: async (wanted) => {
       asked.push([...wanted]);
-      return answer(wanted).map((number) => ({ message: letterOf(number), lock: `lock of ${number}` }));
+      return answer(wanted).map((number) => ({ message: letterOf(number), lock: lockToken(`lock of ${number}`) }));
     },
   };
   const context = { node, look: new Look(() => {}), isPartitioned: true, lockEnd: () => 30_000 };
@@ -114,7 +114,7 @@ describe('seizing letters from the front', () => {
       context: {
         lock: async (max: number) =>
           new Map<SequenceNumber, Lock>(
-            free.splice(0, max).map((number) => [number, { lock: number, until: 1, messageId: undefined }]),
+            free.splice(0, max).map((number) => [number, { lock: lockToken(number), until: 1, messageId: undefined }]),
           ),
         read: async (numbers: readonly SequenceNumber[]) => read(numbers),
         join: (one: ReadLetter, lock: Lock | undefined) =>
@@ -154,7 +154,7 @@ describe('a page of letters', () => {
 
   it('is not taken for the end when its messages cannot be read', async () => {
     const { node } = nodeWith([], () => []);
-    const garbled = { ...node, peek: async () => [Buffer.from('garbage')] };
+    const garbled = { ...node, peek: async () => [encodedMessage(Buffer.from('garbage'))] };
     await expect(new Look(() => {}).page(garbled, sequenceNumber(0n), 10)).rejects.toThrow('cannot be read');
   });
 });

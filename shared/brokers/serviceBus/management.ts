@@ -8,14 +8,15 @@ import { randomUUID } from 'node:crypto';
 import { RequestResponseLink } from '@azure/core-amqp';
 import { ReceiverEvents, SenderEvents, SessionEvents, types } from 'rhea-promise';
 import type { SequenceNumber } from '../../letter.ts';
+import { type EncodedMessage, encodedMessage, type LockToken, lockToken } from '../broker.ts';
 import { type AmqpConnection, isAbort, type Wire } from './connection.ts';
 import { assertStillOpen, codeOf } from './errors.ts';
 import { int64, tokenBytes, uuidText } from './wireValues.ts';
 
 /** A message from the management node, with its lock when it was locked. */
 export interface Answered {
-  readonly message: Buffer;
-  readonly lock: string | undefined;
+  readonly message: EncodedMessage;
+  readonly lock: LockToken | undefined;
 }
 
 /** What a lock token is settled with; the misspelling is the broker's. */
@@ -25,10 +26,10 @@ export type Disposition = 'completed' | 'abandoned' | 'defered';
 export interface Management {
   isOpen(): boolean;
   /** Encoded messages from number `from` upwards; the broker gives fewer than `count` as it likes, none at the end. */
-  peek(from: SequenceNumber, count: number, withBody: boolean): Promise<Buffer[]>;
+  peek(from: SequenceNumber, count: number, withBody: boolean): Promise<EncodedMessage[]>;
   /** Locks deferred messages. All or none: one that is locked, absent or not deferred refuses the request. */
   receive(numbers: readonly SequenceNumber[]): Promise<Answered[]>;
-  settle(locks: readonly string[], disposition: Disposition): Promise<void>;
+  settle(locks: readonly LockToken[], disposition: Disposition): Promise<void>;
   close(): void;
 }
 
@@ -134,6 +135,6 @@ function messagesIn(body: unknown): Answered[] {
   return body.messages.map((item: Record<string, unknown>) => {
     const { message, 'lock-token': lock } = item;
     if (!Buffer.isBuffer(message)) throw new Error('the management node answered with something that is no message');
-    return { message, lock: Buffer.isBuffer(lock) ? uuidText(lock) : undefined };
+    return { message: encodedMessage(message), lock: Buffer.isBuffer(lock) ? lockToken(uuidText(lock)) : undefined };
   });
 }

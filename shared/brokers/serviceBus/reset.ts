@@ -1,7 +1,7 @@
 /** Makes the message that goes back from the message that came. The whole of what a replay changes is in this file. */
 
 import { OfficeError } from '../../errors.ts';
-import type { ResendChange } from '../broker.ts';
+import { type EncodedMessage, encodedMessage, type ResendChange } from '../broker.ts';
 import {
   AmqpFormatError,
   encode,
@@ -52,12 +52,12 @@ const REPLACED: ReadonlySet<string> = new Set([
  * expiry time are renewed or dropped so that the time to live stays, or the one that the plan chose is set; the broker's annotations go by name; the replay
  * properties come. Throws `DLO_NOT_RESENDABLE` when `message` cannot be taken apart or has no body.
  */
-export function reset(message: Buffer, change: ResendChange): Buffer {
+export function reset(message: EncodedMessage, change: ResendChange): EncodedMessage {
   const envelope = openEnvelope(message);
   if (envelope.problem !== undefined) throw notResendable(envelope.problem);
   if (envelope.body.length === 0) throw notResendable('it has no body section');
   try {
-    return rebuild(envelope, change);
+    return encodedMessage(rebuild(envelope, change));
   } catch (cause) {
     if (cause instanceof AmqpFormatError) throw notResendable(cause.message, cause);
     throw cause;

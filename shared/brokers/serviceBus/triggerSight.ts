@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TriggerSight } from '../../watch/classifyOne.ts';
+import { lockToken, type TriggerSight } from '../broker.ts';
 
 /**
  * What the host tells a Node function about its message: keys with a lower-case first letter, texts that look like JSON
@@ -8,7 +8,7 @@ import type { TriggerSight } from '../../watch/classifyOne.ts';
 const metadataSchema = z.object({
   sequenceNumber: z.number().int().min(0),
   messageId: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional(),
-  lockToken: z.guid(),
+  lockToken: z.guid().transform(lockToken),
 });
 
 /** The message that the trigger holds, or `undefined` when its metadata is not what the host gives. */

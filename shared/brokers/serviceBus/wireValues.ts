@@ -1,7 +1,7 @@
 /** Numbers and lock tokens in the forms that the broker takes them. */
 
 import type { SequenceNumber } from '../../letter.ts';
-import type { LockToken } from '../broker.ts';
+import { type LockToken, lockToken } from '../broker.ts';
 
 /** A sequence number as the eight bytes of an AMQP long: JavaScript numbers end at 2^53. */
 export function int64(number: SequenceNumber): Buffer {
@@ -32,5 +32,5 @@ export function uuidText(bytes: Buffer): string {
  */
 export function lockTokenOfTag(tag: Buffer): LockToken {
   const order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-  return uuidText(Buffer.from(order.map((index) => tag[index] ?? 0)));
+  return lockToken(uuidText(Buffer.from(order.map((index) => tag[index] ?? 0))));
 }

@@ -1,5 +1,6 @@
 /** What a message is after it died. */
 
+import { lockToken } from '../../../shared/brokers/broker.ts';
 import { types } from '../../harness/typedMessage.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
 import { dlqOf } from '../context.ts';
@@ -81,7 +82,7 @@ export const deadLetters: readonly Belief[] = [
       const numbers = await hold(context, path, 1);
       see('count after deferring', await count(), letter?.letter.deliveryCount);
       const [answer] = await node.receive(numbers);
-      await node.settle([answer?.lock ?? ''], 'abandoned');
+      await node.settle([answer?.lock ?? lockToken('')], 'abandoned');
       see('count after abandoning a deferred one', await count(), letter?.letter.deliveryCount);
     },
   },

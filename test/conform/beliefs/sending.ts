@@ -1,5 +1,7 @@
 /** Messages sent exactly as they are encoded, and what arrives. */
+
 import type { ServiceBusMessage } from '@azure/service-bus';
+import type { EncodedMessage } from '../../../shared/brokers/broker.ts';
 import { readLetter } from '../../../shared/brokers/serviceBus/readLetter.ts';
 import { BODIES, CODE, data, messageOf, PROPERTY_VALUES, types } from '../../harness/typedMessage.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
@@ -184,7 +186,7 @@ export const sending: readonly Belief[] = [
 const TOO_LARGE = 'amqp:link:message-size-exceeded';
 
 /** Sends each for itself, and sees that it arrives unchanged, alive and dead. */
-async function seeArriving(context: Context, originals: readonly Buffer[]): Promise<void> {
+async function seeArriving(context: Context, originals: readonly EncodedMessage[]): Promise<void> {
   const path = context.path('plain');
   await context.send(path, ...originals);
   await seeArrived(context, originals);
@@ -198,7 +200,7 @@ async function seeArriving(context: Context, originals: readonly Buffer[]): Prom
   );
 }
 
-async function seeArrived(context: Context, originals: readonly Buffer[]): Promise<void> {
+async function seeArrived(context: Context, originals: readonly EncodedMessage[]): Promise<void> {
   const node = await context.node(context.path('plain'));
   const arrived: Buffer[] = [];
   // One at a time: bodies may be heavy.

@@ -1,4 +1,5 @@
 /** Entities that require sessions. */
+import { encodedMessage, lockToken } from '../../../shared/brokers/broker.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
 import { type Context, dlqOf } from '../context.ts';
 import { lettersOf, lock, next, note, refusal, START, WHY, withSender } from '../mail.ts';
@@ -62,7 +63,7 @@ export const sessions: readonly Belief[] = [
       const path = context.path('sessions');
       await dieInSession(context, ['s1']);
       const [letter] = await lettersOf(context, path, 1);
-      await context.send(path, letter?.message ?? Buffer.alloc(0));
+      await context.send(path, letter?.message ?? encodedMessage(Buffer.alloc(0)));
       const receiver = await context.client.acceptSession(path, 's1', { maxAutoLockRenewalDurationInMs: 0 });
       const [back] = await receiver.receiveMessages(1, { maxWaitTimeInMs: context.place.slownessMs });
       see('message id', back?.messageId, letter?.letter.messageId);
@@ -86,7 +87,7 @@ export const sessions: readonly Belief[] = [
       const answers = await own.receive([...locks.keys()]).catch(() => []);
       if (answers.length > 0)
         await own.settle(
-          answers.map((answer) => answer.lock ?? ''),
+          answers.map((answer) => answer.lock ?? lockToken('')),
           'completed',
         );
       seeThat('receiving by number', code !== 'nothing was refused', code);

@@ -1,4 +1,5 @@
 /** Locks, and how they are settled by their tokens. */
+import { lockToken } from '../../../shared/brokers/broker.ts';
 import { type Belief, see, seeThat } from '../belief.ts';
 import { dlqOf } from '../context.ts';
 import { die, lock, note, notes, receive, receiveOne, refusal, START, seeNothing, WHY } from '../mail.ts';
@@ -63,7 +64,7 @@ export const settlement: readonly Belief[] = [
       await client.close();
       await seeNothing(context, dlqOf(path));
       const node = await context.node(dlqOf(path));
-      await node.settle([letter.lockToken ?? ''], 'completed');
+      await node.settle([lockToken(letter.lockToken ?? '')], 'completed');
       see('letters left', (await node.peek(START, 10, true)).length, 0);
     },
   },
@@ -95,7 +96,7 @@ export const settlement: readonly Belief[] = [
       const code = await refusal(node.settle(tokens, 'completed'));
       seeThat('the disposition', code !== 'nothing was refused', code);
       see('letters left', (await node.peek(START, 10, true)).length, 2);
-      await node.settle([tokens[0] ?? '', tokens[2] ?? ''], 'completed');
+      await node.settle([tokens[0] ?? lockToken(''), tokens[2] ?? lockToken('')], 'completed');
     },
   },
   {

@@ -1,4 +1,5 @@
 /** Topics, their rules, and where a replay to a topic ends up. */
+import { encodedMessage } from '../../../shared/brokers/broker.ts';
 import { types } from '../../harness/typedMessage.ts';
 import { type Belief, see } from '../belief.ts';
 import type { Context } from '../context.ts';
@@ -27,7 +28,7 @@ export const topics: readonly Belief[] = [
       await context.send(context.path('topic'), note(context.id('a')));
       await deadLetterNext(context, billing, 1);
       const [letter] = await lettersOf(context, billing, 1);
-      await context.send(context.path('topic'), letter?.message ?? Buffer.alloc(0));
+      await context.send(context.path('topic'), letter?.message ?? encodedMessage(Buffer.alloc(0)));
       see('copies', await counts(context, 'topic', ['billing', 'audit']), [1, 2]);
     },
   },
