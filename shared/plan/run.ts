@@ -68,8 +68,7 @@ export async function runSlice(office: Office, id: PlanId, deadline: number, hel
       return end;
     }
     if (slice !== undefined && isMistake(error)) {
-      office.log(`run ${id}: a mistake of the program: ${error.stack ?? mistakeText(error)}`);
-      const end = await slice.giveUp('halted', `a mistake of the program: ${mistakeText(error)}`);
+      const end = await slice.fail(error);
       over = true;
       return end;
     }
@@ -316,6 +315,31 @@ class Slice {
   /** Stops the run where it is: going on would meet the same again. */
   giveUp(state: 'paused' | 'halted', reason: string): Promise<SliceEnd> {
     return this.#finish(state, reason);
+  }
+
+  /** Halts for a mistake of the program, also where what is done before a run ends makes it again. */
+  async fail(error: Error): Promise<SliceEnd> {
+    const { log, clock } = this.#office;
+    const { id } = this.#journal.head;
+    const stateReason = `a mistake of the program: ${mistakeText(error)}`;
+    log(`run ${id}: a mistake of the program: ${error.stack ?? mistakeText(error)}`);
+    try {
+      return await this.#finish('halted', stateReason);
+    } catch (again) {
+      if (!isMistake(again)) throw again;
+      log(`run ${id}: halted without noting more: ${again.stack ?? mistakeText(again)}`);
+      // Nobody sends its letters meanwhile: its chunks are looked at before another plan starts.
+      const expiresAt = clock() + PAUSED_LIFETIME;
+      await this.#journal.commit((head) => ({
+        ...head,
+        state: 'halted',
+        stateReason,
+        request: 'none',
+        runner: '',
+        expiresAt,
+      }));
+      return { kind: 'over' };
+    }
   }
 
   async #finish(

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../build.ts';
@@ -124,6 +125,29 @@ test('a mistake of the program halts a run with its own words, and touches no le
     expect(office.process.log()).toMatch(/a mistake of the program: TypeError: Map.groupBy.*\n\s+at /);
     // It holds nothing: the source is free for what comes next.
     await office.post(`plans/${plan.id}/cancel`, {});
+  } finally {
+    await office.close();
+  }
+});
+
+test('a mistake in what is done before a run ends halts it as well, and its letters are not sent again unknown', async () => {
+  const letters = pathToFileURL(join(repository, 'shared/store/letters.ts'));
+  const broken = `import { LetterStore } from ${JSON.stringify(letters.href)};
+    LetterStore.prototype.markMaybeSent = LetterStore.prototype.close = (_, { length }) => length && null.length;`;
+  const office = await openTestOffice({
+    nodeOptions: ['--import', `data:text/javascript,${encodeURIComponent(broken)}`],
+  });
+  try {
+    await office.deadLetters(1);
+    const plan = await office.plan();
+    await office.call('replay', 'POST', `plans/${plan.id}/run`, { confirm: 1 });
+    const halted = await office.finished(plan.id, ['halted']);
+    expect(halted.stateReason).toMatch(/^a mistake of the program: TypeError: Cannot read properties of null/);
+    expect(office.broker.messages('orders')).toHaveLength(1);
+    // It marked nothing, so the next plan has to look at what it has begun.
+    const next = await office.plan();
+    expect(await office.call('replay', 'POST', `plans/${next.id}/run`, { confirm: 1 })).toMatchObject({ status: 409 });
+    expect(office.broker.messages('orders')).toHaveLength(1);
   } finally {
     await office.close();
   }
