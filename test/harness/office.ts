@@ -38,6 +38,7 @@ export interface TestOfficeOptions {
 /** What is known of a plan in its JSON view. */
 export interface PlanJson {
   id: string;
+  action: 'replay' | 'discard';
   state: string;
   stateReason: string | null;
   counts: Record<'planned' | 'pending' | 'done' | 'skipped' | 'failed' | 'left' | 'maybeDuplicate', number>;

@@ -4,6 +4,7 @@ import type { ServiceBusMessage } from '@azure/service-bus';
 import { type LetterJson, type PlanJson, until } from '../harness/office.ts';
 import { type Contest, type Entrant, REACH } from './contest.ts';
 import { type Piece, pieceOf, rejectAll } from './mail.ts';
+import { tellPlan } from './operate.ts';
 import { PATIENCE, type World } from './world.ts';
 
 /** A contest that is over, with all that is needed to judge it. */
@@ -316,13 +317,13 @@ async function act(world: World, { dice }: Contest, one: Running): Promise<void>
     // Nothing is left for it, or another has ended in doubt since it was made: then it has to be planned again.
     const isOutdated = code === 'DLO_LETTERS_UNENDED' && (other === 'cancelled' || other === 'expired');
     if (isOutdated) one.isOutdated = true;
-    if (code === 'DLO_PLAN_BLOCKED' || isOutdated) await tell(world, one, 'cancel');
+    if (code === 'DLO_PLAN_BLOCKED' || isOutdated) await tellPlan(world, one.plan, 'cancel');
     else if (answer.status >= 300 && answer.status !== 409) throw new Error(`run: ${answer.status} ${answer.text}`);
   } else if (isStopped(plan)) {
-    if (one.resumes > MAX_RESUMES) await tell(world, one, 'cancel');
+    if (one.resumes > MAX_RESUMES) await tellPlan(world, one.plan, 'cancel');
     else if (dice.chance(0.4)) {
       one.resumes++;
-      await tell(world, one, 'resume');
+      await tellPlan(world, one.plan, 'resume');
     }
   } else if (
     next !== undefined &&
@@ -330,17 +331,6 @@ async function act(world: World, { dice }: Contest, one: Running): Promise<void>
     (counts.planned - counts.pending) / counts.planned >= next.at
   ) {
     deeds.shift();
-    await tell(world, one, next.do);
+    await tellPlan(world, one.plan, next.do);
   }
-}
-
-async function tell(world: World, { plan, entrant }: Running, verb: 'pause' | 'resume' | 'cancel'): Promise<void> {
-  // Whichever of the two keys it takes: who may remove may go on with removing.
-  const answer = await world.call(entrant.action, 'POST', `plans/${plan.id}/${verb}`, {});
-  const other =
-    answer.status === 401 || answer.status === 403
-      ? await world.call('replay', 'POST', `plans/${plan.id}/${verb}`, {})
-      : answer;
-  // 409: it has ended, or moved on, or its source is held by somebody else.
-  if (other.status >= 300 && other.status !== 409) throw new Error(`${verb}: ${other.status} ${other.text}`);
 }

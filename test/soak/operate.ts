@@ -4,7 +4,7 @@ import type { ServiceBusReceivedMessage } from '@azure/service-bus';
 import Long from 'long';
 import { type LetterJson, type PlanJson, until } from '../harness/office.ts';
 import { killLetters, type Piece, pieceOf } from './mail.ts';
-import type { Deed, Scenario } from './scenario.ts';
+import type { Scenario } from './scenario.ts';
 import { LOCKS_END, PATIENCE, type World } from './world.ts';
 
 /** A run that has ended, with all that is needed to judge it. */
@@ -149,21 +149,27 @@ async function accompany(world: World, run: Scenario, id: string): Promise<PlanJ
     if (state === 'paused' || state === 'halted') {
       await delay(run.dice.int(0, 200));
       const verb = ++resumes > MAX_RESUMES ? 'cancel' : 'resume';
-      await expectAccepted(world, `plans/${id}/${verb}`);
+      await tellPlan(world, plan, verb);
     } else if (next !== undefined && (counts.planned - counts.pending) / counts.planned >= next.at) {
       deeds.shift();
-      await doDeed(world, id, next);
+      if (next.do === 'stop') await expectAccepted(world, 'replay', 'stop');
+      else await tellPlan(world, plan, next.do);
     }
     await delay(150);
   }
 }
 
-async function doDeed(world: World, id: string, deed: Deed): Promise<void> {
-  await expectAccepted(world, deed.do === 'stop' ? 'stop' : `plans/${id}/${deed.do}`);
+/** Asks for a transition, where the plan's action has it and by the right that it takes. */
+export async function tellPlan(
+  world: World,
+  { id, action }: Pick<PlanJson, 'id' | 'action'>,
+  verb: 'pause' | 'resume' | 'cancel',
+): Promise<void> {
+  await expectAccepted(world, action, `plans/${id}/${action === 'discard' ? 'discard/' : ''}${verb}`);
 }
 
-async function expectAccepted(world: World, path: string): Promise<void> {
-  const answer = await world.call('replay', 'POST', path, {});
+async function expectAccepted(world: World, right: 'replay' | 'discard', path: string): Promise<void> {
+  const answer = await world.call(right, 'POST', path, {});
   // 409: it has ended, or moved on, or its source is still held by a process that is dead.
   if (answer.status >= 300 && answer.status !== 409) throw new Error(`${path}: ${answer.status} ${answer.text}`);
 }
