@@ -235,13 +235,19 @@ async function meddle(
 
 /** Lets all locks end, and the office see what is there now and what is not. */
 export async function settleDown(world: World, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    await until(
-      async () => (await world.get<{ heldBy: string | null }>(`sources/${name}`)).heldBy === null || undefined,
-      `${name} to be free`,
-    );
-  }
+  for (const name of names) await untilFree(world, name);
   world.office.broker.clock.advance(LOCKS_END);
   for (const name of names) await world.call('read', 'POST', `sources/${name}/collect`, {});
   await world.office.process.run('reconcile');
+}
+
+/** Waits until no run has the source. Throws with what the run that keeps it says, and with the app's log. */
+async function untilFree(world: World, name: string): Promise<void> {
+  const holder = async () => (await world.get<{ heldBy: string | null }>(`sources/${name}`)).heldBy;
+  try {
+    await until(async () => (await holder()) === null || undefined, `${name} to be free`, PATIENCE);
+  } catch (cause) {
+    const plan = await world.get<PlanJson>(`plans/${await holder()}`);
+    throw new Error(`${name} is not given back: ${JSON.stringify(plan)}\n${world.log}`, { cause });
+  }
 }
