@@ -5,16 +5,19 @@
 import type { Source } from './catalog.ts';
 import type { Classification, Evidence } from './classify/evidence.ts';
 import type { Letter, LetterProperty } from './letter.ts';
+import { type HiddenValue, MASKED, textMasker } from './maskedText.ts';
 import type { LetterRecord } from './records/letterRecord.ts';
 
 /** Properties whose values are never shown, whatever the catalog says. */
 const SECRETS = /authorization|cookie|password|passwd|secret|token|api-?key|access-?key|signature|e-?mail|phone|iban/i;
-export const MASKED = '***';
 
-/** Shorter values are not looked for in texts: a `1` would be found everywhere. */
-const MIN_REPEATED = 4;
-/** The end of a cut text is compared with the beginning of a value from this length on. */
-const MIN_CUT = 8;
+/** A shorter value of a name that only looks like a secret is too likely to be a count. */
+const MIN_SECRET = 4;
+/** A longer text of evidence may be the beginning of what was there, see `LIMIT` of shared/classify/text.ts. */
+const MAX_WHOLE = 500;
+
+/** What `hidden` of a record calls the values of properties. */
+const PROPERTIES = 'properties';
 
 /** What of a source decides over masking. */
 export type Masking = Pick<Source, 'mask'>;
@@ -57,20 +60,20 @@ export function isHidden(source: Masking, name: string): boolean {
 /** A letter and its judgement as they may be shown, when all of the letter is at hand. */
 export function shownOf(source: Masking, letter: Letter, classification: Classification): Shown & { letter: Letter } {
   const hidden = new Set<string>();
-  const masks = masksOf(source, letter, classification, [], (field) => hidden.add(field));
+  const masks = masksOf(source, letter, classification, {}, (field) => hidden.add(field));
   return { letter: masks.letter(), classification: masks.classification(classification), hidden: [...hidden] };
 }
 
 /** A letter as it may be shown, where nothing but it is at hand. */
 export function shownLetter(source: Masking, letter: Letter): Letter {
   const nothing = { evidence: {}, layers: [] } as const;
-  return masksOf(source, letter, nothing, [], () => {}).letter();
+  return masksOf(source, letter, nothing, {}, () => {}).letter();
 }
 
 /** A record as it may be shown. What its row says was hidden when it was written stays hidden: values may be cut there. */
 export function shownRecord(source: Masking, record: LetterRecord): ShownRecord {
-  const { letter, classification, hidden = [] } = record;
-  const masks = masksOf(source, letter, classification, hidden, () => {});
+  const { letter, classification } = record;
+  const masks = masksOf(source, letter, classification, record, () => {});
   const all = { ...record, letter: masks.letter(), classification: masks.classification(classification) };
   return { ...all, cause: masks.text('cause', record.cause) } as ShownRecord;
 }
@@ -79,10 +82,10 @@ function masksOf(
   source: Masking,
   letter: Letter,
   found: Pick<Classification, 'evidence' | 'layers'>,
-  known: readonly string[],
+  { hidden: known = [], cut = [] }: Partial<Pick<LetterRecord, 'hidden' | 'cut'>>,
   onHidden: (field: string) => void,
 ) {
-  const hide = textMasker(valuesOf(source, letter, found));
+  const hide = textMasker(valuesOf(source, letter, found, cut));
   const text = (field: string, value: string): string => {
     const told = isMasked(source, field) ? MASKED : hide(value);
     if (told !== value) onHidden(field);
@@ -99,9 +102,14 @@ function masksOf(
   const property = (one: LetterProperty): LetterProperty => {
     if (one.value === null) return one;
     if (isHidden(source, one.name)) return { ...one, value: MASKED };
-    const value =
-      typeof one.value === 'string' ? hide(one.value) : hide(String(one.value)) === MASKED ? MASKED : one.value;
-    return { ...one, value };
+    const told = hide(String(one.value));
+    if (told !== String(one.value)) {
+      onHidden(PROPERTIES);
+      return { ...one, value: typeof one.value === 'string' ? told : MASKED };
+    }
+    // The property that is quoted here may have had no room on the record.
+    const isDoubtful = typeof one.value === 'string' && known.includes(PROPERTIES) && cut.includes(PROPERTIES);
+    return isDoubtful ? { ...one, value: MASKED } : one;
   };
   return {
     text,
@@ -123,52 +131,43 @@ function valuesOf(
   source: Masking,
   letter: Letter,
   { evidence, layers }: Pick<Classification, 'evidence' | 'layers'>,
-): string[] {
-  const values: string[] = [];
-  const add = (value: unknown, min: number) => {
+  cut: readonly string[],
+): HiddenValue[] {
+  const values: HiddenValue[] = [];
+  const add = (value: unknown, min: number, isCut: boolean) => {
     const text = String(value ?? '').trim();
-    if (text.length >= min) values.push(text);
+    if (text.length < min) return;
+    values.push({ text, isCut });
+    for (const part of partsOf(text)) values.push({ text: part, isCut: false });
   };
   for (const { name, type, value } of letter.properties) {
-    // A short value of a name that only looks like a secret is too likely to be a count.
-    if (isMasked(source, name)) add(value, type === 'boolean' ? MIN_REPEATED + 2 : 1);
-    else if (isHidden(source, name)) add(value, MIN_REPEATED);
+    const isCut = cut.includes(`${PROPERTIES}.${name}`);
+    if (isMasked(source, name)) add(value, type === 'boolean' ? Number.POSITIVE_INFINITY : 1, isCut);
+    else if (isHidden(source, name)) add(value, MIN_SECRET, isCut);
   }
   if (source.mask.length === 0) return values;
-  for (const field of TEXT_FIELDS) if (isMasked(source, field)) add(letter[field], 1);
+  for (const field of TEXT_FIELDS) if (isMasked(source, field)) add(letter[field], 1, cut.includes(field));
+  const isFoundCut = cut.some((name) => /^(?:evidence|layers)\b/.test(name));
   for (const found of [evidence, ...layers.map((layer) => layer.evidence)]) {
     for (const [field, value] of Object.entries(found)) {
-      if (typeof value === 'string' && field !== 'mechanism' && isMasked(source, field)) add(value, 1);
+      if (typeof value !== 'string' || field === 'mechanism' || !isMasked(source, field)) continue;
+      add(value, 1, isFoundCut || value.length > MAX_WHOLE);
     }
   }
   return values;
 }
 
-/** Hides `values` in texts: a text that is one of them, or was read from one, wholly. */
-function textMasker(values: readonly string[]): (text: string) => string {
-  if (values.length === 0) return (text) => text;
-  const long = [...new Set(values)].filter(({ length }) => length >= MIN_REPEATED).sort((a, b) => b.length - a.length);
-  const folded = long.map(fold);
-  return (text) => {
-    const whole = text.trim();
-    if (whole === '' || whole === MASKED) return text;
-    if (values.includes(whole)) return MASKED;
-    // Dialects take a name out of a longer value, and write it in their own way.
-    const own = fold(whole);
-    if (own.length >= MIN_REPEATED && folded.some((value) => value.includes(own))) return MASKED;
-    return long.reduce((told, value) => withoutCutEnd(told.replaceAll(value, MASKED), value), text);
-  };
-}
-
-/** Letters and digits alone. */
-function fold(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
-}
-
-/** A text may have been cut in the middle of the value. */
-function withoutCutEnd(text: string, value: string): string {
-  for (let length = Math.min(value.length, text.length) - 1; length >= MIN_CUT; length--) {
-    if (text.endsWith(value.slice(0, length))) return `${text.slice(0, -length)}${MASKED}`;
+/** Texts and numbers in a value that is JSON: others quote one of them. One that is nested too deep for the parser has none. */
+function partsOf(text: string): string[] {
+  if (!/^[[{]/.test(text)) return [];
+  const parts: string[] = [];
+  try {
+    JSON.parse(text, (_name, value: unknown) => {
+      if (typeof value === 'string' || typeof value === 'number') parts.push(String(value));
+      return value;
+    });
+  } catch {
+    return [];
   }
-  return text;
+  return parts.filter(({ length }) => length >= MIN_SECRET);
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ADVICES, CATEGORIES } from '../classify/evidence.ts';
 import { type Fingerprint, isCurrent } from '../classify/fingerprint.ts';
 import type { SequenceNumber } from '../letter.ts';
-import { MASKED } from '../mask.ts';
+import { MASKED } from '../maskedText.ts';
 import type { Sighting } from '../records/group.ts';
 import type { LetterRecord } from '../records/letterRecord.ts';
 import { hiddenCell, sequenceNumber } from './letterRow.ts';
