@@ -38,6 +38,7 @@ async function assertOurs(target: string, root: string): Promise<void> {
   if (inside.split(sep)[0] !== '..') throw new Misused(`${target} holds the repository`);
   const there = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
+    if (error.code === 'ENOTDIR') throw new Misused(`${target} is no folder`);
     throw error;
   });
   const strange = there.find((name) => name !== BUILT && !PACKED.includes(name));

@@ -50,6 +50,7 @@ describe('the package', () => {
       await expect(layPackage(join(folder, other), folder)).rejects.toThrow('is no part of a package');
     }
     expect(existsSync(join(folder, 'coverage/secret.pem'))).toBe(true);
+    await expect(layPackage(join(folder, 'secret.pem'), folder)).rejects.toThrow('is no folder');
     symlinkSync(ROOT, join(folder, 'link'));
     await expect(layPackage(join(folder, 'link'))).rejects.toThrow('holds the repository');
   });
