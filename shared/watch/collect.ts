@@ -37,6 +37,8 @@ export async function collect(office: Office, source: Source): Promise<Pass> {
     const before = await countedBefore(office, source);
     // While the pass goes on: it waits for a first letter in most cases longer than this takes.
     const counting = office.broker.count(source);
+    // A pass that fails before it waits for this leaves it to nobody, and a rejection that nobody hears ends the process.
+    counting.catch(() => {});
     const queue = await office.broker.open(source);
     let found: Found;
     try {
