@@ -80,25 +80,28 @@ export async function countSent(
 }
 
 /**
- * Counts a letter that `planId` sent and that died again, in the group it had when it was sent: that is the cause which sending
- * back did not help, whatever it died of now. Counted once, however often it is recorded. Throws nothing.
+ * Counts letters that `planId` sent and that died again, in the groups they had when they were sent: those are the causes which
+ * sending back did not help, whatever they died of now. Counted once, however often they are recorded. Throws nothing.
  */
 export async function countReturned(
   office: Office,
   planId: PlanId,
-  number: SequenceNumber | undefined,
+  numbers: readonly SequenceNumber[],
   now: number,
 ): Promise<void> {
-  if (number === undefined) return;
   try {
     const plan = (await office.store.plans.head(planId))?.head;
     // A copy in a sandbox was never to help.
     if (plan === undefined || plan.choices.target === 'sandbox') return;
-    const origin = await office.store.letters.markReturned(plan.source, number, planId, now);
-    if (origin !== undefined) await office.store.groups.add(plan.source, [replayOf(origin, 'returned')]);
+    const groups = new Map<Fingerprint, Group>();
+    for (const number of numbers) {
+      const origin = await office.store.letters.markReturned(plan.source, number, planId, now);
+      if (origin !== undefined) addTo(groups, replayOf(origin, 'returned'));
+    }
+    if (groups.size > 0) await office.store.groups.add(plan.source, groups.values());
   } catch (error) {
     office.log(
-      `groups: a letter that came back to plan ${planId} is not counted, the next recount repairs it: ${errorText(error)}`,
+      `groups: letters that came back to plan ${planId} are not all counted, the next recount repairs it: ${errorText(error)}`,
     );
   }
 }

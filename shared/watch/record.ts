@@ -2,7 +2,7 @@ import type { ReadLetter } from '../brokers/broker.ts';
 import type { Source } from '../catalog.ts';
 import { formerFingerprint } from '../classify/former/fingerprint.ts';
 import { countLetters, countReturned } from '../groups/keep.ts';
-import type { SequenceNumber } from '../letter.ts';
+import type { PlanId, SequenceNumber } from '../letter.ts';
 import { shownOf } from '../mask.ts';
 import type { Office } from '../office.ts';
 import { tellRecorded, tellReturned } from '../telemetry/tell.ts';
@@ -34,18 +34,20 @@ export async function recordLetters(
   const recorded = met.map((one) => (one === 'closed' ? 'known' : one));
   await countLetters(office, source, told, recorded, now);
   tellRecorded(office, source, told, recorded);
+  const returned = new Map<PlanId, SequenceNumber[]>();
   for (const [i, { letter, shown }] of classified.entries()) {
-    const { planId } = letter.replay;
+    const { planId, of } = letter.replay;
     if (planId === undefined || !(await isReturned(office, source, letter, planId))) continue;
     await office.store.plans.addReturned(planId, {
       source: source.key,
       number: letter.sequenceNumber,
-      of: letter.replay.of,
+      of,
       reason: shown.classification.evidence.reason ?? '',
       at: now,
     });
-    await countReturned(office, planId, letter.replay.of, now);
+    if (of !== undefined) returned.set(planId, [...(returned.get(planId) ?? []), of]);
     if (recorded[i] !== 'known') tellReturned(office, source);
   }
+  for (const [planId, numbers] of returned) await countReturned(office, planId, numbers, now);
   return read.filter((_one, i) => met[i] === 'closed').map(({ letter }) => letter.sequenceNumber);
 }

@@ -372,10 +372,10 @@ describe('what was sent back, and came back', () => {
     await leave(['4'], 'replayed', OTHER_PLAN);
     await countSent(office, source, PLAN, ['1', '2'] as SequenceNumber[]);
     for (const number of ['2', '2', '4', '99'] as SequenceNumber[]) {
-      await Promise.all([1, 2].map(() => countReturned(office, PLAN, number, now)));
+      await Promise.all([1, 2].map(() => countReturned(office, PLAN, [number], now)));
     }
-    await countReturned(office, PLAN, undefined, now);
-    await countReturned(office, OTHER_PLAN, '1' as SequenceNumber, now); // there is no such plan
+    await countReturned(office, PLAN, [], now);
+    await countReturned(office, OTHER_PLAN, ['1' as SequenceNumber], now); // there is no such plan
     expect(await replays()).toEqual([
       [3, 2, 1],
       [1, 0, 0],
@@ -394,7 +394,7 @@ describe('what was sent back, and came back', () => {
     await store.plans.create(aPlan({ source: source.key, id: OTHER_PLAN }), 'w');
     await leave(['1', '2'], 'replayed', OTHER_PLAN);
     await store.letters.markReturned(source.key, '1' as SequenceNumber, OTHER_PLAN, now); // and then the process died
-    await countReturned(office, OTHER_PLAN, '1' as SequenceNumber, now);
+    await countReturned(office, OTHER_PLAN, ['1' as SequenceNumber], now);
     expect(await replays()).toEqual([[2, 0, 0]]);
     await recount(office, source);
     expect(await replays()).toEqual([[2, 2, 1]]);
