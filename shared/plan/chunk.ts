@@ -44,19 +44,35 @@ async function workOnUnsent(
     const waited = await waitForBusy(work, chunk, taken);
     if (waited !== undefined) return waited;
   }
-  const sends = await work.sends.of(
-    taken.locked.map(({ letter }) => letter),
-    chunk.sends,
-  );
+  return decide(work, target, chunk, taken, takenAt, chunk.sends > 0);
+}
+
+/** Decides with the letters in hand, and sends or discards. `areLookedUp`: see {@link Sends.of}. */
+async function decide(
+  work: Work,
+  target: ReplayTarget | undefined,
+  chunk: Chunk,
+  taken: Taken,
+  takenAt: number,
+  areLookedUp: boolean,
+): Promise<ChunkResult> {
+  const letters = taken.locked.map(({ letter }) => letter);
+  const sends = await work.sends.of(letters, areLookedUp);
   const sorted = sort(work, target, chunk, taken, sends);
   if (sorted.send.length === 0) {
     await release(work, sorted.release);
     await close(work, chunk, [], sorted.exceptions);
     return NEXT;
   }
-  return target === undefined ? discard(work, chunk, sorted) : replay(work, target, chunk, sorted, sends, takenAt);
+  if (target === undefined) return discard(work, chunk, sorted);
+  const result = await replay(work, target, chunk, sorted, sends, takenAt);
+  if (result !== undefined) return result;
+  if (!areLookedUp) return decide(work, target, chunk, taken, takenAt, true);
+  await release(work, allLocked(sorted));
+  return { kind: 'again' };
 }
 
+/** Sends. `undefined`: nothing was begun, because more was known of the ids than `sends`. */
 async function replay(
   work: Work,
   target: ReplayTarget,
@@ -64,17 +80,14 @@ async function replay(
   sorted: Sorted,
   sends: ChunkSends,
   takenAt: number,
-): Promise<ChunkResult> {
+): Promise<ChunkResult | undefined> {
   const { office, journal } = work;
   const messages = sorted.send.map(({ message }) => message);
   await noteExceptions(work, chunk, sorted.exceptions);
   const limit = Math.min(target.maxBytes, MAX_BATCH_BYTES);
   if (messages.length > 1 && target.batchBytes(messages) > limit) return divide(work, chunk, sorted);
   const withdraw = await sends.claim(sorted.send.map(({ planned: { number }, messageId }) => ({ number, messageId })));
-  if (withdraw === false) {
-    await release(work, allLocked(sorted));
-    return { kind: 'again' };
-  }
+  if (withdraw === false) return undefined;
   const again = chunk.state === 'sending';
   const sending: Chunk = {
     ...chunk,

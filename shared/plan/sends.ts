@@ -15,18 +15,21 @@ export interface SentAs {
 
 /** What is known about the letters of one chunk. */
 export interface ChunkSends {
+  /** Whether the ids were looked up; if not, nothing is known of them but what letters tell, and a claim shows whether that is all. */
+  readonly areLookedUp: boolean;
   /** When the id of this letter was last sent, but for earlier attempts of this plan at the same letter; ms since 1970, 0 for never. */
   otherSend(letter: Letter): number;
   /** Whether this plan has tried before to send it under a new id: then it must be the same again. */
   wasRenamed(number: SequenceNumber): boolean;
   /**
-   * Notes sends that are about to be made. `false`: somebody else is sending one of the ids at this moment, so all has to be decided
-   * anew. Else what takes them back.
+   * Notes sends that are about to be made. `false`: more was known of one of the ids than this, so all has to be decided anew. Else
+   * what takes them back.
    */
   claim(sends: readonly SentAs[]): Promise<false | (() => Promise<void>)>;
 }
 
 const NOTHING: ChunkSends = {
+  areLookedUp: true,
   otherSend: () => 0,
   wasRenamed: () => false,
   claim: async () => async () => {},
@@ -61,19 +64,22 @@ export class Sends {
     return sent;
   }
 
-  /** What is known about `letters`, of a chunk that was begun `begun` times before. Throws `DLO_STORE_UNAVAILABLE`. */
-  async of(letters: readonly Letter[], begun: number): Promise<ChunkSends> {
+  /**
+   * What is known about `letters`. To look up their ids takes a call each, and mostly shows that nothing was sent under them: what
+   * claims in one call are refused for tells that as well, so it is done (`areLookedUp`) after that alone. Throws `DLO_STORE_UNAVAILABLE`.
+   */
+  async of(letters: readonly Letter[], areLookedUp: boolean): Promise<ChunkSends> {
     if (!this.matter) return NOTHING;
     const { id: planId, choices } = this.#head;
     const newId = (number: SequenceNumber) => idDigest(newIdOf(planId, number));
-    const renamed = begun > 0 && choices.onDuplicate === 'new-id';
     const ids = letters.flatMap(({ messageId, sequenceNumber }) => [
       ...(messageId === undefined ? [] : [idDigest(messageId)]),
-      ...(renamed ? [newId(sequenceNumber)] : []),
+      ...(choices.onDuplicate === 'new-id' ? [newId(sequenceNumber)] : []),
     ]);
-    const claims = await this.#office.store.sends.get(this.#target, ids);
+    const claims = await this.#office.store.sends.get(this.#target, areLookedUp ? ids : []);
     const byLetters = await this.#ofLetters();
     return {
+      areLookedUp,
       otherSend: ({ messageId, sequenceNumber }) => {
         if (messageId === undefined) return 0;
         const id = idDigest(messageId);
@@ -119,7 +125,10 @@ export class Sends {
     return windowStart(this.#head.facts, this.#office.clock()) ?? 0;
   }
 
-  /** Letters of the source came with an id, or went back with it. To a sandbox none of them was sent. Read once, for it takes a search. */
+  /**
+   * Letters of the source came with an id, or went back with it; to a sandbox none of them was sent. So did those that died in the
+   * target, where the office looks after that, too. Read once, for it takes a search.
+   */
   #ofLetters(): Promise<Map<IdDigest, number>> {
     this.#byLetters ??= this.#readLetters();
     return this.#byLetters;
@@ -127,9 +136,11 @@ export class Sends {
 
   async #readLetters(): Promise<Map<IdDigest, number>> {
     const sent = new Map<IdDigest, number>();
-    if (this.#head.choices.target === 'sandbox') return sent;
-    for await (const { messageId, at } of this.#office.store.letters.sentSince(this.#source, this.#start())) {
-      keepLater(sent, idDigest(messageId), at);
+    const isCopy = this.#head.choices.target === 'sandbox';
+    for (const key of new Set(isCopy ? [this.#target] : [this.#source, this.#target])) {
+      for await (const { messageId, at } of this.#office.store.letters.sentSince(key, this.#start())) {
+        keepLater(sent, idDigest(messageId), at);
+      }
     }
     return sent;
   }

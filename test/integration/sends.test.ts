@@ -169,6 +169,15 @@ test('at the edge of the window the clocks may differ: the letter stays', async 
   expect([inQueue('edge'), inDlq('edge')]).toEqual([0, 1]);
 });
 
+test('a send that is refused for now is made again, under the new id that it had', async () => {
+  const rule = { at: 'send', entity: 'edge', do: 'refuse', condition: 'com.microsoft:server-busy', times: 1 } as const;
+  const busy = office.broker.faults.add(rule);
+  const plan = await office.plan({ choices: { onDuplicate: 'new-id' } }, 'edge');
+  expect((await office.run(plan)).counts).toMatchObject({ done: 1, maybeDuplicate: 0 });
+  expect(busy.hits).toBe(1);
+  expect([inQueue('edge'), inDlq('edge')]).toEqual([1, 0]);
+});
+
 test('an id counts as sent, too, when another letter came with it', async () => {
   await office.held(2, 'later');
   expect(found(await only('later', 1))).toContainEqual(['duplicate-window', 'warn', 1]);
