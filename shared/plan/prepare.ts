@@ -285,8 +285,8 @@ async function layOut(
       });
     }
   }
-  await flush(journal, batch, undefined);
-  await journal.commit(ready);
+  // In one write: whoever goes on with a plan whose last letters are laid out would lay them out once more.
+  await flush(journal, batch, undefined, ready);
   return journal.head;
 }
 
@@ -347,7 +347,12 @@ function isFull(batch: Batch, facts: Facts, bytes: number, maybeDuplicate: boole
   );
 }
 
-async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | undefined): Promise<void> {
+async function flush(
+  journal: Journal,
+  batch: Batch,
+  cursor: SequenceNumber | undefined,
+  end: (head: PlanHead) => PlanHead = (head) => head,
+): Promise<void> {
   const chunk: Chunk | undefined =
     batch.letters.length === 0
       ? undefined
@@ -361,20 +366,21 @@ async function flush(journal: Journal, batch: Batch, cursor: SequenceNumber | un
           audit: '',
         };
   await journal.commit(
-    (head) => ({
-      ...head,
-      cursor: cursor ?? head.cursor,
-      looked: head.looked + batch.looked,
-      chunks: head.chunks + (chunk === undefined ? 0 : 1),
-      findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
-      tally: batch.tallies.reduce((tally, count) => count(tally), head.tally),
-      counts: {
-        ...head.counts,
-        planned: head.counts.planned + batch.letters.length + batch.exceptions.length,
-        pending: head.counts.pending + batch.letters.length,
-        skipped: head.counts.skipped + batch.exceptions.length,
-      },
-    }),
+    (head) =>
+      end({
+        ...head,
+        cursor: cursor ?? head.cursor,
+        looked: head.looked + batch.looked,
+        chunks: head.chunks + (chunk === undefined ? 0 : 1),
+        findings: batch.notes.reduce<readonly Finding[]>((findings, note) => note(findings), head.findings),
+        tally: batch.tallies.reduce((tally, count) => count(tally), head.tally),
+        counts: {
+          ...head.counts,
+          planned: head.counts.planned + batch.letters.length + batch.exceptions.length,
+          pending: head.counts.pending + batch.letters.length,
+          skipped: head.counts.skipped + batch.exceptions.length,
+        },
+      }),
     { ...(chunk && { chunks: [chunk] }), exceptions: batch.exceptions },
   );
 }

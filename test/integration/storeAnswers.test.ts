@@ -9,7 +9,7 @@ let office: TestOffice;
 let proxy: StoreProxy;
 beforeAll(async () => {
   proxy = await openStoreProxy(await takeStorage(), 1);
-  const names = ['audited', 'created', 'started', 'unsure', 'known', 'preparing', 'refused'];
+  const names = ['audited', 'created', 'started', 'unsure', 'known', 'preparing', 'laid-out', 'refused'];
   const sources = [
     ...names.map((name) => ({ name, trigger: false })),
     { name: 'triggered' },
@@ -49,6 +49,19 @@ test('an audit entry whose answer is lost is written once, and nobody is bothere
   expect(lost.isHit).toBe(true);
   const { entries } = await office.get<{ entries: unknown[] }>(`audit?plan=${plan.id}`);
   expect(entries).toMatchObject([{ operation: 'plan.create', outcome: 'ready: 2 letters, 0 skipped' }]);
+});
+
+test('a plan whose last letters are laid out when the store goes away holds each letter once', async () => {
+  await office.deadLetters(3, 'laid-out');
+  const away = proxy.strike('busy', 'write', '"state":"ready"');
+  expect((await office.call('replay', 'POST', 'sources/laid-out/plans', {})).status).toBe(503);
+  expect(away.isHit).toBe(true);
+  const { plans } = await office.get<{ plans: { id: string }[] }>('plans?source=laid-out');
+  const [{ id } = { id: '' }] = plans;
+  const plan = await office.finished(id, ['ready']);
+  expect(plan.counts).toMatchObject({ planned: 3, pending: 3 });
+  const { letters } = await office.get<{ letters: unknown[] }>(`plans/${id}/letters`);
+  expect(letters).toHaveLength(3);
 });
 
 test('a plan whose first answer is lost is made once', async () => {
