@@ -20,6 +20,11 @@ const accounts = 400;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const missing = leftOut();
   if (missing !== undefined) console.log(missing);
+  if (!process.env.DLO_TEST_RABBITMQ) {
+    console.log(
+      'Left out: test/rabbitmq, for want of a server. `npm run rabbitmq -- npm test` starts two and runs everything.',
+    );
+  }
   let starting: Promise<Azurite> | undefined;
   const desk = createServer(async (_request, response) => {
     try {

@@ -90,6 +90,7 @@ describe('the house', () => {
       ...new Set(SHARED.filter(({ of }) => names.test(of)).map(({ file }) => roomOf(file) ?? file)),
     ];
     expect(users(/^(@azure\/(service-bus|core-amqp)|rhea|rhea-promise)(\/|$)/)).toEqual(['brokers/serviceBus']);
+    expect(users(/^amqplib(\/|$)/)).toEqual(['brokers/rabbitmq']);
     expect(users(/^@azure\/(data-tables|storage-)/)).toEqual(['store']);
   });
 });
