@@ -315,7 +315,8 @@ async function act(world: World, { dice }: Contest, one: Running): Promise<void>
     });
     const { code, state: other } = answer.json as { code?: string; state?: string };
     // Nothing is left for it, or another has ended in doubt since it was made: then it has to be planned again.
-    const isOutdated = code === 'DLO_LETTERS_UNENDED' && (other === 'cancelled' || other === 'expired');
+    const isOver = other === 'cancelled' || other === 'expired' || other === 'finished';
+    const isOutdated = code === 'DLO_LETTERS_UNENDED' && isOver;
     if (isOutdated) one.isOutdated = true;
     if (code === 'DLO_PLAN_BLOCKED' || isOutdated) await tellPlan(world, one.plan, 'cancel');
     else if (answer.status >= 300 && answer.status !== 409) throw new Error(`run: ${answer.status} ${answer.text}`);
